@@ -8,7 +8,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from dpmigrate.execution import divergence
+from dpmigrate.execution import divergence, identity
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.heap import ELEMENTS, KEYS, UNSEEN, Location, Object
 from dpmigrate.execution.machine import Frame
@@ -194,6 +194,8 @@ class AttributeParts(NameParts):
                 return value(atom.receiver) if name == "__self__" else SETTING
             case Data() | Const() | Items() | Setting() | Bound():
                 given = self.library.attribute(self, atom, name, node, frame)
+                if given is not None and name in identity.VIEWED:
+                    return identity.the_same(given, identity.places_of((atom,)))
                 return given if given is not None else value(Method(atom, name))
             case _:
                 return value(atom)

@@ -6,7 +6,7 @@ import ast
 from abc import abstractmethod
 from collections.abc import Callable
 
-from dpmigrate.execution import divergence, placements
+from dpmigrate.execution import divergence, identity, placements
 from dpmigrate.execution.arguments import Arguments, fits
 from dpmigrate.execution.attributes import ClassParts
 from dpmigrate.execution.definitions import DefinitionParts
@@ -29,6 +29,7 @@ from dpmigrate.execution.values import (
     Unbound,
     Unknown,
     Value,
+    data,
     join,
     unknown,
     value,
@@ -111,7 +112,11 @@ class CallParts(DefinitionParts):
                 self.trace.foreign.setdefault(atom.name, given is not None)
                 if given is not None:
                     plain = atom.name.startswith("builtins.")
-                    return _of_any(given, arguments) if plain else given
+                    first = arguments.get(0) or NOTHING
+                    if plain:
+                        return _of_any(given, arguments)
+                    given = _computed(given, atom.name, first)
+                    return self._put_out(given, arguments, node, frame)
                 if self.library.module(atom.name):
                     self.raises()
                     return NOTHING
@@ -176,7 +181,8 @@ class CallParts(DefinitionParts):
         word = f".{atom.name}"
         self.trace.foreign.setdefault(word, given is not None)
         if given is not None:
-            return given
+            given = _computed(given, word, value(atom.receiver))
+            return self._put_out(given, arguments, node, frame)
         if isinstance(atom.receiver, Super):
             return self._of_object_itself(atom.receiver, atom.name, arguments, node, frame)
         if isinstance(atom.receiver, Const | Setting) or made is None:
@@ -193,6 +199,18 @@ class CallParts(DefinitionParts):
         key, new = arguments.get(0) or SETTING, arguments.get(1) or SETTING
         self.set_plainly(value(atom.receiver), key, new, node, frame)
         return NONE
+
+    def _put_out(
+        self, given: Value, arguments: Arguments, node: ast.AST, frame: Frame
+    ) -> Value:
+        """``torch.add(x, y, out=z)``: the result stands in a tensor that is there already."""
+        held = arguments.keywords.get("out")
+        if not held or not data(held) or not isinstance(node, ast.Call):
+            return given
+        for keyword in node.keywords:
+            if keyword.arg == "out":
+                self.write_in_place(keyword.value, given, node, frame, held)
+        return identity.the_same(given, identity.is_held(held))
 
     def _hand(self, arguments: Arguments, node: ast.AST) -> None:
         """Functions that code of a library is given: it may call them, now or later."""
@@ -303,6 +321,21 @@ class CallParts(DefinitionParts):
         frame: Frame,
     ) -> Value:  # fmt: skip
         """Call a function of the program."""
+
+    @abstractmethod
+    def write_in_place(
+        self, target: ast.expr, new: Value, node: ast.AST, frame: Frame, held: Value | None = None
+    ) -> None:
+        """Give a variable the value that its tensor has after a write."""
+
+
+def _computed(result: Value, name: str, given: Value) -> Value:
+    """What code of a library gives: another tensor than it is given, or the same one."""
+    if identity.gives(name):
+        return result
+    if identity.views(name):
+        return identity.the_same(result, identity.is_held(given))
+    return identity.another(result) if data(given) else result
 
 
 def _of_any(result: Value, arguments: Arguments) -> Value:

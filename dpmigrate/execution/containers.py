@@ -6,7 +6,7 @@ import ast
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 
-from dpmigrate.execution import divergence, placements
+from dpmigrate.execution import divergence, identity, placements
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.attributes import AttributeParts
 from dpmigrate.execution.heap import ELEMENTS, KEYS, LENGTH, Object
@@ -165,7 +165,7 @@ class ContainerParts(AttributeParts):
                 return self._elements_of(self.heap.objects[atom.object], node, frame)
         given = self.library.elements(self, atom, node, frame)
         if given is not None:
-            return given
+            return identity.the_same(given, identity.places_of((atom,)))
         return self.opaque_result([value(atom)], "elements", node, frame)
 
     def _elements_of(self, made: Object, node: ast.AST, frame: Frame) -> Value:

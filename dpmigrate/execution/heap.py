@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from dpmigrate.execution import identity
 from dpmigrate.execution.values import (
     NOTHING,
     SETTING,
@@ -86,6 +87,7 @@ _OWN = (*_WEAK, "slice", "iterator", "bar", "backward")
 #: objects that do not keep alive what they go over
 _PASSING = "iterator"
 _HOLDING = (Ref, Items, Data)
+_WITH_TENSORS = (Data, Items)
 _WRITTEN: Value = (Unbound("written"),)
 
 
@@ -116,6 +118,8 @@ class Heap:
         self.by_some: Callable[[], bool] = lambda: False
         #: the scopes of the calls under way
         self.scopes: list[int] = []
+        #: the statement under way
+        self.at: ast.AST | None = None
 
     # ------------------------------------------------------------ objects
 
@@ -273,6 +277,8 @@ class Heap:
         self._store_at(location, _Narrowed(kept))
 
     def _store_at(self, location: Location, new: Value | None) -> None:
+        if new and type(new) is not _Narrowed:
+            new = self._identified(location, new)
         self._journals[-1].setdefault(location, self._store.get(location))
         if self._reads and location not in self._reads[-1]:
             self._reads[-1][location] = _WRITTEN
@@ -295,6 +301,35 @@ class Heap:
         if name not in known:
             known[name] = None
             self._store[(owner, FIELDS)] = value(Const("int", len(known)))
+
+    def _identified(self, location: Location, new: Value) -> Value:
+        """A value that a place is given: which tensors are in it, and where they are held."""
+        if not any(type(a) in _WITH_TENSORS for a in new):
+            return new
+        fresh: list[int] = []
+
+        def number(path: tuple[int, ...]) -> int:
+            fresh.append(self.number(("tensor", location, path, id(self.at))))
+            return fresh[-1]
+
+        new = identity.held_at(new, number, ())
+        for made in fresh:  # an earlier one of the same place and statement is another one
+            for other in [p for p in self.fields.get(-made, ()) if p != location]:
+                held = self._store.get(other)  # type: ignore[call-overload]
+                if held and made in identity.is_held(held):
+                    old = self.number(("an earlier", made))
+                    self._store_at(other, identity.renumbered(held, made, old))  # type: ignore[arg-type]
+        for one in identity.is_held(new):
+            known = self.fields.setdefault(-one, {})
+            if location not in known:
+                known[location] = None
+                self._store[(-one, FIELDS)] = value(Const("int", len(known)))
+        return new
+
+    def holders(self, tensor: int) -> list[Location]:
+        """The places that have held a tensor."""
+        self.read((-tensor, FIELDS))
+        return list(self.fields.get(-tensor, ()))  # type: ignore[arg-type]
 
     def changed(self, location: Location) -> None:
         """What is stored there is another value, which looks the same."""

@@ -8,18 +8,26 @@ from dpmigrate.execution import placements
 from dpmigrate.execution.attributes import FunctionParts
 from dpmigrate.execution.frames import FrameParts
 from dpmigrate.execution.heap import Location, Object
-from dpmigrate.execution.machine import PROCESS, Frame
+from dpmigrate.execution.identity import (
+    VIEWED,
+    VIEWS,
+    another,
+    has_elements,
+    is_held,
+    places_of,
+    the_same,
+    written,
+)
+from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.placements import Kind, Placement
 from dpmigrate.execution.values import (
     NOTHING,
-    Const,
     Data,
     Origin,
     Value,
     data,
     join,
     placement_of,
-    value,
 )
 
 
@@ -27,68 +35,45 @@ class InPlaceParts(FrameParts):
     """Writes in place: ``x.add_(y)``, ``x[i] = y``, ``x += y``.
 
     A tensor is a value here and no object. So a write in place gives the variable another value,
-    and where that is a parameter the caller's variable, too; places that were given the tensor, or
-    a part of it, by an assignment may have what is written.
+    and where that is a parameter the caller's variable, too; other places that hold the tensor, or
+    a part of it (``identity``), may have what is written.
     """
 
-    def __init__(self, *args: object) -> None:
-        super().__init__(*args)
-        #: places that have held a tensor of another place
-        self._aliased: set[Location] = set()
-
     def write_in_place(
-        self, target: ast.expr, new: Value, node: ast.AST, frame: Frame
+        self, target: ast.expr, new: Value, node: ast.AST, frame: Frame, held: Value | None = None
     ) -> None:
-        """Give a variable the value that its tensor has after a write."""
+        """Give a variable the value that its tensor has after a write; ``held`` is what the target
+        was before, where it is not to be evaluated again.
+        """
         target, whole = self._written_to(target, frame)
-        if not whole:
-            held = self.evaluate(target, frame)
-            if not holds_elements(held):
-                return
-            new = _partly(held, new)
-        self.assign(target, new, node, frame)
-        at = self._place_of(target, frame)
-        for other in self._same_as(at) if at is not None else ():
-            held = self.heap.read(other) or NOTHING
-            if data(held):
-                self.heap.write(other, join(held, _partly(held, new)))
+        plain = isinstance(target, ast.Name | ast.Attribute | ast.Subscript)
+        before = held or NOTHING
+        if plain and (held is None or not whole):
+            before = self.evaluate(target, frame)
+        same = places_of(before) | places_of(held or NOTHING)
+        if plain:
+            if not whole:
+                if not holds_elements(before):
+                    return
+                new = _partly(before, new)
+            self.assign(target, the_same(another(new), same), node, frame)
+        self._written_elsewhere(same, self._place_of(target, frame) if plain else None, new)
         function = frame.function
         if isinstance(target, ast.Name) and function is not None:
             if target.id in function.extra.names.unbound:
                 self.heap.write((function.number, _written(target.id)), new)
 
-    def same_tensor(self, target: ast.expr, source: ast.expr, new: Value, frame: Frame) -> None:
-        """After an assignment: the target holds the tensor of another place, or none of those that
-        it has held.
-        """
-        to = self._place_of(target, frame)
-        if to is None:
-            return
-        if to in self._aliased:
-            for other in self._same_as(to):
-                rest = tuple(a for a in self._same(other) if a != _place(to))
-                self.heap.write((PROCESS, (_SAME, *other)), rest or None)
-            self.heap.write((PROCESS, (_SAME, *to)), None)
-        if not holds_elements(new):
-            return
-        given = self._written_to(source, frame)[0]
-        at = self._place_of(given, frame)
-        if at is None or at == to:
-            return
-        group = [at, *self._same_as(at)]
-        self._aliased.update((to, *group))
-        for other in group:
-            self.heap.write((PROCESS, (_SAME, *other)), join(self._same(other), value(_place(to))))
-        self.heap.write((PROCESS, (_SAME, *to)), value(*map(_place, group)))
-
-    def _same(self, at: Location) -> Value:
-        return self.bound(self.heap.read((PROCESS, (_SAME, *at))) or NOTHING)
-
-    def _same_as(self, at: Location) -> list[Location]:
-        """The places that may hold the same tensor."""
-        if at not in self._aliased:
-            return []
-        return [a.value for a in self._same(at) if isinstance(a, Const)]
+    def _written_elsewhere(
+        self, same: frozenset[int], at: Location | None, new: Value
+    ) -> None:
+        """What is written into a tensor, all other places that hold it may have."""
+        places = dict.fromkeys(p for tensor in sorted(same) for p in self.heap.holders(tensor))
+        for other in places:
+            held = self.heap.read(other)
+            if other != at and held and same & is_held(held):
+                more = written(held, same, lambda v: join(v, _partly(v, new)))
+                if more != held:
+                    self.heap.write(other, more)
 
     def _written_to(self, target: ast.expr, frame: Frame) -> tuple[ast.expr, bool]:
         """What holds the tensor that an expression is a part or a view of, and whether it is all
@@ -97,9 +82,9 @@ class InPlaceParts(FrameParts):
         whole = True
         while True:
             match target:
-                case ast.Attribute(attr="data" | "T" | "mT"):
+                case ast.Attribute(attr=name) if name in VIEWED:
                     inner = target.value
-                case ast.Call(func=ast.Attribute(attr=name) as view) if name in _VIEWS:
+                case ast.Call(func=ast.Attribute(attr=name) as view) if name in VIEWS:
                     inner = view.value
                 case ast.Call(args=[first, *_], func=ast.Attribute(attr="from_numpy" | "asarray" | "as_tensor")):
                     inner = first
@@ -116,7 +101,9 @@ class InPlaceParts(FrameParts):
             key = self.constant(self.evaluate(node.slice, frame))
             if len(owners) != 1 or key is None or owners[0].kind not in ("list", "dict"):
                 return None
-            index = key.value if owners[0].kind == "list" else key
+            index: object = key
+            if owners[0].kind == "list" and isinstance(key.value, int):
+                index = key.value + (self.length(owners[0]) or 0 if key.value < 0 else 0)
             return (owners[0].number, index)
         if isinstance(node, ast.Attribute):
             owners = self.objects(self.evaluate(node.value, frame))
@@ -148,20 +135,6 @@ class InPlaceParts(FrameParts):
                 self.write_in_place(argument, new, node, frame)
 
 
-#: methods that give the same elements, or some of them
-_VIEWS = (
-    "view", "view_as", "reshape", "detach", "numpy", "squeeze", "unsqueeze", "flatten", "t",
-    "transpose", "permute", "narrow", "select", "expand", "ravel", "to", "cpu", "contiguous",
-    "diagonal", "requires_grad_",
-)  # fmt: skip
-#: the fields of the process that say which places hold the same tensor
-_SAME = "same tensor"
-
-
-def _place(at: Location) -> Const:
-    return Const("place", at)
-
-
 def _partly(held: Value, new: Value) -> Value:
     """What a tensor is of which a part is written."""
     written = placement_of(new)
@@ -186,11 +159,7 @@ def _since(a: Data, new: Value) -> Origin | None:
 def holds_elements(v: Value) -> bool:
     """Whether ``v += …`` writes into a tensor or an array, and binds no other number."""
     found = data(v)
-    return bool(found) and all(_has_elements(d) for d in found)
-
-
-def _has_elements(d: Data) -> bool:
-    return d.kind not in ("number", "text", "shape") and d.axes != 0
+    return bool(found) and all(has_elements(d) for d in found)
 
 
 def _written(name: str) -> str:

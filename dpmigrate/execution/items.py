@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from dpmigrate.execution import divergence, placements, samples
+from dpmigrate.execution import divergence, identity, placements, samples
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.containers import FACTORY, ContainerParts
 from dpmigrate.execution.heap import ELEMENTS, EXISTS, KEYS, LENGTH, UNSEEN, Location, Object
@@ -121,7 +121,7 @@ class ItemParts(ContainerParts):
                 return self._chosen(value(atom), key, node)  # list[int], nn.Module generics
         given = self.library.operator(self, "getitem", [value(atom), key], node, frame)
         if given is not None:
-            return given
+            return identity.the_same(given, identity.places_of((atom,)))
         return self.opaque_result([value(atom), key], "an index", node, frame)
 
     def _held_item(self, made: Object, key: Value) -> Value | None:

@@ -32,13 +32,18 @@ class StatementParts(ExceptionParts):
         self._loads: dict[ast.Name, ast.Name] = {}
 
     def block(self, body: list[ast.stmt], frame: Frame) -> bool:
-        for statement in body:
-            self.step()
-            self.trace.ran.add(statement)
-            run = _EXECUTE.get(type(statement))
-            if run is not None and not run(self, statement, frame):
-                return False
-        return True
+        outside = self.heap.at
+        try:
+            for statement in body:
+                self.step()
+                self.trace.ran.add(statement)
+                self.heap.at = statement
+                run = _EXECUTE.get(type(statement))
+                if run is not None and not run(self, statement, frame):
+                    return False
+            return True
+        finally:
+            self.heap.at = outside
 
     def _expression(self, node: ast.Expr, frame: Frame) -> bool:
         return bool(self.evaluate(node.value, frame))
@@ -52,20 +57,7 @@ class StatementParts(ExceptionParts):
             new = samples.so_far(new, node)
         for target in node.targets:
             self.assign(target, new, node, frame)
-            self._same_tensors(target, node.value, new, frame)
-        for target in node.targets[1:]:
-            self._same_tensors(target, node.targets[0], new, frame)
         return True
-
-    def _same_tensors(self, target: ast.expr, source: ast.expr, new: Value, frame: Frame) -> None:
-        """What an assignment of tensors makes places of one."""
-        match target, source:
-            case (ast.Tuple() | ast.List(), ast.Tuple() | ast.List()) if len(target.elts) == len(source.elts):
-                known = self.known_elements(new) or []
-                for t, s, v in zip(target.elts, source.elts, known, strict=False):
-                    self._same_tensors(t, s, v, frame)
-            case (ast.Name() | ast.Attribute() | ast.Subscript(), _):
-                self.same_tensor(target, source, new, frame)
 
     def _adds(self, node: ast.Assign) -> bool:
         """Whether a variable is given a sum of itself and more: ``total = total + a - b``."""
@@ -126,7 +118,7 @@ class StatementParts(ExceptionParts):
         new = own
         self.event("augmented", node, frame, left=left, right=right, new=new)
         if holds_elements(left):
-            self.write_in_place(target, new, node, frame)
+            self.write_in_place(target, new, node, frame, left)
         else:
             self.assign(target, new, node, frame)
         return True

@@ -87,6 +87,7 @@ class Data(NamedTuple):
     same on all ranks depends on the place of the turn's sample. ``whole``: a mean whose value is
     that of all ranks, though the gradients of it are those of a rank's part. ``lengths``: those of
     its axes that a view has given it as numbers; what is made of it by more than moving axes has none.
+    ``held``: numbers of the tensors that it is, or a part of which it is (``identity``).
     """
 
     kind: str
@@ -100,6 +101,7 @@ class Data(NamedTuple):
     bare: bool = False
     whole: bool = False
     lengths: tuple[int | None, ...] = ()
+    held: frozenset[int] = frozenset()
     tag: str = "data"
 
 
@@ -302,6 +304,9 @@ def data_join(a: Data, b: Data) -> Data:
     """
     if a == b:
         return a
+    held = a.held | b.held
+    if a._replace(held=held) == b._replace(held=held):
+        return a._replace(held=held)
     placement = placements.join(a.placement, b.placement)
     turn = a.turn and b.turn
     if a.placement != b.placement and placements.TERM_OF_MEAN in (a.placement, b.placement):
@@ -322,6 +327,7 @@ def data_join(a: Data, b: Data) -> Data:
         origin or a.origin or b.origin,
         turn,
         whole=a.whole and b.whole,
+        held=held,
     )
 
 

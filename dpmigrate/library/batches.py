@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from dpmigrate.execution import placements
+from dpmigrate.execution import identity, placements
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.heap import EXISTS, LENGTH, Delta, Object
 from dpmigrate.execution.machine import Machine
@@ -159,8 +159,9 @@ def _leaves_state(site: Site, delta: Delta) -> bool:
     made = {n for n, name in delta if name == EXISTS}
     return any(
         n in objects and n not in made and objects[n].kind in _STATE and not str(name).startswith("#")
-        for n, name in delta
-    )
+        and not identity.alike(site.m.heap.read((n, name)), new)
+        for (n, name), new in delta.items()
+    )  # fmt: skip
 
 
 def _generator(site: Site, v: Value) -> bool:

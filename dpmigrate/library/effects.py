@@ -163,7 +163,7 @@ def in_place(effect: Effect) -> Effect:
         target = getattr(func, "value", None) if site.receiver is not None else next(iter(given), None)
         site.event("in place", target=_whole(site, target), new=result or NOTHING)
         if result and isinstance(target, ast.Name | ast.Attribute | ast.Subscript | ast.Call):
-            site.m.write_in_place(target, result, site.node, site.frame)
+            site.m.write_in_place(target, result, site.node, site.frame, site.get(0))
         return result
 
     return changed

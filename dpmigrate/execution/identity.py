@@ -1,0 +1,127 @@
+"""Which tensor it is that a value is: what is written into one of its places is in all of them.
+
+A tensor is a value here and no object. So where one is stored that no place has held yet, it is
+given the number of that place (``Data.held``), which goes with it wherever it is stored, put into
+a container, returned or viewed. What is made of it is another tensor and has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dpmigrate.execution.values import Data, Items, Value, same
+
+NOWHERE: frozenset[int] = frozenset()
+#: methods that give the same elements, or some of them
+VIEWS = frozenset((
+    "view", "view_as", "reshape", "detach", "numpy", "squeeze", "unsqueeze", "flatten", "t",
+    "transpose", "permute", "narrow", "select", "expand", "ravel", "to", "cpu", "contiguous",
+    "diagonal", "requires_grad_",
+))  # fmt: skip
+#: functions and methods that may do so
+_ALIASES = frozenset((
+    "chunk", "split", "unbind", "swapaxes", "movedim", "unfold", "from_numpy", "asarray", "as_tensor",
+    "cuda", "type", "float", "double", "half",
+))  # fmt: skip
+#: attributes that do
+VIEWED = ("data", "T", "mT")
+#: functions of Python that give what they are given
+_GIVING = ("builtins.", "itertools.", "functools.", "operator.", "collections.", "typing.", "dataclasses.")
+
+
+def has_elements(d: Data) -> bool:
+    """Whether it is a tensor or an array into which something can be written."""
+    return d.kind not in ("number", "text", "shape") and d.axes != 0
+
+
+def places_of(v: Value) -> frozenset[int]:
+    """The numbers of the tensors that a value may be."""
+    found = [a.held for a in v if isinstance(a, Data) and a.held]
+    return frozenset().union(*found) if found else NOWHERE
+
+
+def the_same(v: Value, held: frozenset[int]) -> Value:
+    """A value that is the tensors of some places, or a part of one of them."""
+    if not held:
+        return v
+    return _mapped(v, lambda d: d._replace(held=d.held | held) if has_elements(d) else d)
+
+
+def another(v: Value) -> Value:
+    """A value that has been computed: no tensor of any place."""
+    if not any(isinstance(a, Data) and a.held for a in v):
+        return v
+    return tuple(a._replace(held=NOWHERE) if isinstance(a, Data) else a for a in v)
+
+
+def held_at(v: Value, number: Callable[[tuple[int, ...]], int], path: tuple[int, ...] = ()) -> Value:
+    """A value in a place: tensors that no place has held have the number of this one."""
+    out = list(v)
+    for i, a in enumerate(v):
+        if isinstance(a, Data):
+            if not a.held and has_elements(a):
+                out[i] = a._replace(held=frozenset((number(path),)))
+        elif isinstance(a, Items):
+            parts = tuple(held_at(x, number, (*path, n)) for n, x in enumerate(a.items))
+            if any(x is not y for x, y in zip(parts, a.items, strict=True)):
+                out[i] = Items(parts)
+    return v if all(x is y for x, y in zip(out, v, strict=True)) else tuple(out)
+
+
+def is_held(v: Value) -> frozenset[int]:
+    """The numbers of all tensors in a value."""
+    found = NOWHERE
+    for a in v:
+        if isinstance(a, Data):
+            found |= a.held
+        elif isinstance(a, Items):
+            for x in a.items:
+                found |= is_held(x)
+    return found
+
+
+def renumbered(v: Value, old: int, new: int) -> Value:
+    """A value with another number for a tensor."""
+    return _mapped(
+        v, lambda d: d._replace(held=d.held - {old} | {new}) if old in d.held else d
+    )
+
+
+def alike(a: Value | None, b: Value | None) -> bool:
+    """Whether two values are the same, whichever tensors they are."""
+    if a is None or b is None:
+        return a is b
+    return same(*(_mapped(v, lambda d: d._replace(held=NOWHERE)) for v in (a, b)))
+
+
+def written(v: Value, held: frozenset[int], write: Callable[[Value], Value]) -> Value:
+    """A value after something was written into the tensors of some places."""
+    out: list[object] = []
+    for a in v:
+        if isinstance(a, Data) and a.held & held:
+            out += [x for x in write((a,)) if x not in out]
+        elif isinstance(a, Items):
+            out.append(Items(tuple(written(x, held, write) for x in a.items)))
+        else:
+            out.append(a)
+    return tuple(out)  # type: ignore[arg-type]
+
+
+def views(name: str) -> bool:
+    """Whether a function or method gives the tensor that it is called for, or a part of it."""
+    last = name.rpartition(".")[2]
+    return last in VIEWS or last in _ALIASES or (last.endswith("_") and not last.endswith("__"))
+
+
+def gives(name: str) -> bool:
+    """Whether a function gives things that it is given, and computes none."""
+    return name.startswith(_GIVING)
+
+
+def _mapped(v: Value, change: Callable[[Data], Data]) -> Value:
+    return tuple(
+        change(a) if isinstance(a, Data)
+        else Items(tuple(_mapped(x, change) for x in a.items)) if isinstance(a, Items)
+        else a
+        for a in v
+    )  # fmt: skip
