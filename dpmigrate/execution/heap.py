@@ -418,7 +418,7 @@ class Heap:
                     changed = True
                     self._store_at(at, new)
                 elif new and (at[1] == EXISTS or (self._anew(at, new) and self.by_some())):
-                    self.write(at, new)  # made once more, or another value that looks the same
+                    self.write(at, (*new,))  # made once more, or another value that looks the same
             return changed
         for at in dict.fromkeys(at for d in outcomes for at in d):
             old = self._store.get(at)
@@ -438,8 +438,8 @@ class Heap:
             if new is old or same(new, old):
                 # what a test has narrowed is no other value
                 whole = any(type(d[at]) is not _Narrowed for d in outcomes if at in d)
-                if whole and self._anew(at, new) and self.by_some():
-                    self.write(at, new)  # another value that looks the same
+                if new and whole and self._anew(at, new) and self.by_some():
+                    self.write(at, (*new,))  # another value that looks the same
                 continue
             if new is not None and widen is not None:
                 new = widen(new, old or NOTHING)

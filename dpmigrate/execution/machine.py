@@ -12,7 +12,7 @@ import ast
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from dpmigrate.execution import placements
 from dpmigrate.execution.arguments import Arguments
@@ -80,6 +80,17 @@ class Frame:
     breaks: list[Delta] = field(default_factory=list)
     continues: list[Delta] = field(default_factory=list)
     loops: list[tuple[int, int, int]] = field(default_factory=list)  # levels of loop and turn, slot
+
+
+class Raised(NamedTuple):
+    """An exception that leaves a call: which of the methods of ``Machine`` has told it, its name, why
+    some ranks alone may raise it, and why only some come to that place of the call.
+    """
+
+    how: str
+    kind: str
+    parted: Parting | None
+    inside: Parting | None
 
 
 class Library(Protocol):
@@ -207,6 +218,8 @@ class Machine(ABC):
         self.tries: list[Guard] = []
         #: exceptions that some ranks may raise where they evaluate something: which ``try`` catches
         self.implied: list[tuple[int, Parting]] = []
+        #: what the calls under way raise, for their summaries: where in ``control`` each begins
+        self.leaving: list[tuple[int, dict[Raised, None]]] = []
 
     # ------------------------------------------------------------ budget and record
 
@@ -255,6 +268,7 @@ class Machine(ABC):
         ``kind`` is its name where that is one of Python's own; any other may be caught by each
         ``try`` round it.
         """
+        self._leaves("raises", kind, None)
         for slot, catches, again in reversed(self.tries):
             some = next((p for p in self.control[slot + 1 :] if p is not None and not p.alike), None)
             if (not kind or catches(kind)) and some is not None:
@@ -276,6 +290,7 @@ class Machine(ABC):
         """
         if parted is None or not parted.certain or parted.alike or parted.in_turn or parted.turns:
             return
+        self._leaves("may raise", kind, parted)
         for slot, catches, again in reversed(self.tries):
             if catches(kind):
                 self.implied.append((slot, parted))
@@ -285,11 +300,33 @@ class Machine(ABC):
 
     def fails(self, kind: str) -> None:
         """Whoever comes here may raise an exception: where only some ranks do, they alone raise it."""
+        self._leaves("fails", kind, None)
         for slot, catches, _ in reversed(self.tries):
             if catches(kind):
                 some = (p for p in self.control[slot + 1 :] if p is not None)
                 self.may_raise(next(some, None), kind)
                 return
+
+    def _leaves(self, how: str, kind: str, parted: Parting | None) -> None:
+        """Note for the summaries of the calls under way what is raised in them and not caught."""
+        for base, noted in self.leaving:
+            inside = (catches(kind) for slot, catches in self.tries if slot >= base)
+            if not (kind and any(inside)):
+                some = (p for p in self.control[base:] if p is not None and not p.alike)
+                noted[Raised(how, kind, parted, next(some, None))] = None
+
+    def raise_again(self, raised: Iterable[Raised]) -> None:
+        """What a summary has raised is raised here."""
+        for one in raised:
+            self.control.append(one.inside)
+            match one.how:
+                case "raises":
+                    self.raises(one.kind)
+                case "fails":
+                    self.fails(one.kind)
+                case _:
+                    self.may_raise(one.parted, one.kind)
+            self.control.pop()
 
     def _mark(self, slot: int, parted: Parting) -> None:
         if slot >= len(self.control):

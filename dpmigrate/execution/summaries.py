@@ -11,7 +11,7 @@ from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.attributes import FunctionParts
 from dpmigrate.execution.heap import Delta, Object
 from dpmigrate.execution.in_place import InPlaceParts
-from dpmigrate.execution.machine import DEPTH, PROCESS, Frame
+from dpmigrate.execution.machine import DEPTH, PROCESS, Frame, Raised
 from dpmigrate.execution.trace import Call, Parting
 from dpmigrate.execution.values import (
     NONE,
@@ -46,12 +46,15 @@ EXECUTIONS = 400
 
 @dataclass(slots=True)
 class Summary:
-    """What a call did: what it read, what it wrote, its result, and the objects that it made."""
+    """What a call did: what it read, what it wrote, its result, the objects that it made, and what
+    it raised.
+    """
 
     reads: Delta
     writes: Delta
     result: Value
     made: frozenset[int] = frozenset()
+    raised: tuple[Raised, ...] = ()
 
 
 @dataclass(slots=True)
@@ -154,6 +157,7 @@ class SummaryParts(InPlaceParts):
         for at, new in assumed.writes.items():
             self.heap.widen(at, new if new is not None else value(UNBOUND))
         self.heap.remake(assumed.made)
+        self.raise_again(assumed.raised)
         return assumed.result
 
     def _share(
@@ -175,6 +179,7 @@ class SummaryParts(InPlaceParts):
                 for at, new in summary.writes.items():
                     self.heap.write(at, new)
                 self.heap.remake(summary.made)
+                self.raise_again(summary.raised)
                 return summary
         return None
 
@@ -214,10 +219,10 @@ class SummaryParts(InPlaceParts):
             return True
         if turn >= ROUNDS - 3:
             writes = {at: widened(v, node, NOTHING) if v else v for at, v in both.writes.items()}
-            both = Summary({}, writes, widened(both.result, node, NOTHING), both.made)
+            both = Summary({}, writes, widened(both.result, node, NOTHING), both.made, both.raised)
         elif turn:
             writes = {at: counted(v) if v else v for at, v in both.writes.items()}
-            both = Summary({}, writes, counted(both.result), both.made)
+            both = Summary({}, writes, counted(both.result), both.made, both.raised)
         self._assumed[function.number] = both
         return False
 
@@ -233,6 +238,7 @@ class SummaryParts(InPlaceParts):
             if new != old:
                 self.heap.write(at, join(old or NOTHING, new or value(UNBOUND), value(doubt)))
         self.heap.remake(last.made)
+        self.raise_again(last.raised)
         return Summary({}, {}, join(last.result, value(doubt)))
 
     def _executed(
@@ -245,6 +251,8 @@ class SummaryParts(InPlaceParts):
         results: list[Value] = []
         heap.mark()
         inner.level = heap.level
+        raised: dict[Raised, None] = {}
+        self.leaving.append((len(self.control), raised))
         self._begin(inner, parts)
         modes = self._modes_of(function)
         try:
@@ -259,6 +267,7 @@ class SummaryParts(InPlaceParts):
                     results.append(NONE)
         finally:
             parted = self._end()
+            self.leaving.pop()
             delta = heap.rollback()
         given_back = [*results, *(v for v, _ in inner.returns)]
         result = join(*given_back)
@@ -277,7 +286,7 @@ class SummaryParts(InPlaceParts):
         writes = {at: heap.read(at) for d in outcomes for at in d}
         made = heap.made_since()
         reads = heap.read_since(inner.number)
-        return Summary(reads, writes, result, made)
+        return Summary(reads, writes, result, made, tuple(raised))
 
     def _begin(self, inner: Frame, parts: FunctionParts) -> None:
         self._stack.append(parts.node)
@@ -348,9 +357,10 @@ def _both(a: Summary, b: Summary) -> Summary:
 def _added(a: Summary | None, b: Summary) -> Summary:
     """Either of two summaries of one function; the first is changed."""
     if a is None:
-        return Summary({}, dict(b.writes), b.result, b.made)
+        return Summary({}, dict(b.writes), b.result, b.made, b.raised)
     for at, new in b.writes.items():
         held = a.writes.get(at)
         a.writes[at] = join(held or value(UNBOUND), new or value(UNBOUND)) if held != new else new
     a.result, a.made = join(a.result, b.result), a.made | b.made
+    a.raised = tuple(dict.fromkeys((*a.raised, *b.raised)))
     return a
