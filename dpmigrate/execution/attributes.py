@@ -43,6 +43,8 @@ from dpmigrate.execution.values import (
 _NAMES = ("__name__", "__qualname__")
 #: what makes the items of a dictionary its attributes, as ``__getattr__`` of its class
 _DICT_GETTERS = ("builtins.dict.__getitem__", "builtins.dict.get")
+#: the mark of a property that is asked once, and then held by the object
+STORED = "stored property"
 #: attributes that every class has
 _GIVEN = ("__class__", "__dict__", "__name__", "__module__", "__doc__", "__annotations__")
 #: Python's own lists and dictionaries
@@ -93,6 +95,9 @@ class FunctionParts:
 
 class AttributeParts(NameParts):
     """``owner.name``, read and written."""
+
+    #: whether a class of the program has descriptors of its own
+    descriptors = False
 
     def class_of(self, made: Object) -> Object | None:
         """The class of an instance, or the class itself."""
@@ -204,17 +209,19 @@ class AttributeParts(NameParts):
         held = self.heap.read((made.number, name)) if made.kind not in CONTAINERS else None
         if held and made.kind in UNSEEN:
             return join(self.bound(held), self.heap.read((made.number, ELEMENTS)) or NOTHING)
+        if self.descriptors and (said := self._descriptor_of(made, name, "__set__")) is not None:
+            return self._descriptor(said, made, node, frame)
         if held:
             if made.kind == "class":
                 return self.bind_method(self.bound(held), made, node, frame)
             if UNBOUND not in held:
                 return held
-            self.may_raise(divergence.presence(held), "AttributeError")
             # bound on some path: objects that a loop makes have their fields whenever they exist
             cls = self.class_of(made)
             shared = self.in_class(cls, name) if cls is not None else None
-            if shared:
-                return join(self.bound(held), self.bind_method(shared, made, node, frame))
+            if shared or self.method_of(made, "__getattr__") is not None:
+                return self._held_or_else(held, shared, made, name, node, frame)
+            self.may_raise(divergence.presence(held), "AttributeError")
             if self.bound(held):
                 return self.bound(held)
         found = self._else_of(made, name, node, frame)
@@ -230,6 +237,30 @@ class AttributeParts(NameParts):
         """Whether a module of the program has no such name, whatever any file of it does."""
         computed = any(self.heap.read((made.number, n)) for n in ("__getattr__", ELEMENTS))
         return made.kind == "pymodule" and name not in self.bindable and not computed
+
+    def _held_or_else(
+        self, held: Value, shared: Value | None, made: Object, name: str, node: ast.AST, frame: Frame
+    ) -> Value:
+        """An attribute that an object may hold, or else what its class says."""
+        why, own = divergence.presence(held), self.bound(held)
+        if made.many:
+            why = None
+        found: list[Value] = []
+
+        def holds() -> bool:
+            found.append(own)
+            return True
+
+        def lacks() -> bool:
+            if shared:
+                found.append(self.bind_method(shared, made, node, frame))
+            else:
+                found.append(self._else_of(made, name, node, frame) or NOTHING)
+            return bool(found[-1])
+
+        self.branch([holds, lacks] if own else [lacks], why)
+        out = join(*found)
+        return divergence.differing(out, why) if why is not None and out else out
 
     def _else_of(self, made: Object, name: str, node: ast.AST, frame: Frame) -> Value | None:
         """An attribute that the object itself does not hold."""
@@ -316,6 +347,11 @@ class AttributeParts(NameParts):
             elif "property" in function.marks and made.kind != "class":
                 bound = value(Bound(function.number, Ref(made.number)))
                 results.append(self.call(bound, Arguments(), node, frame))
+            elif STORED in function.marks and made.kind != "class":
+                bound = value(Bound(function.number, Ref(made.number)))
+                results.append(self.call(bound, Arguments(), node, frame))
+                if results[-1]:
+                    self.heap.put((made.number, function.name), results[-1])
             elif "staticmethod" in function.marks:
                 results.append(value(atom))
             elif "classmethod" in function.marks:
@@ -328,8 +364,26 @@ class AttributeParts(NameParts):
         return join(*results)
 
     def _descriptor(self, atom: Atom, made: Object, node: ast.AST, frame: Frame) -> Value:
-        """An object in a class that is no function: an attribute all instances share."""
-        return value(atom)
+        """An object in a class that is no function: an attribute all instances share, or one that
+        says itself what each of them has.
+        """
+        held = self.object(atom) if self.descriptors else None
+        getter = self.method_of(held, "__get__") if held is not None else None
+        if getter is None:
+            return value(atom)
+        cls = self.class_of(made) or made
+        owner = NONE if made.kind == "class" else value(Ref(made.number))
+        return self.call(value(getter), Arguments([owner, value(Ref(cls.number))]), node, frame)
+
+    def _descriptor_of(self, made: Object, name: str, method: str) -> Atom | None:
+        """What in the class of an instance says what reading or storing an attribute does."""
+        cls = self.class_of(made) if made.kind == "instance" else None
+        found = self.in_class(cls, name) if cls is not None else None
+        for atom in found or NOTHING:
+            held = self.object(atom)
+            if held is not None and self.method_of(held, method) is not None:
+                return atom
+        return None
 
     def namespace(self, made: Object, node: ast.AST, frame: Frame) -> Value:
         """``module.__dict__``: a dictionary of what the module binds; of what an object holds, and
@@ -394,6 +448,7 @@ class AttributeParts(NameParts):
             return False
         cls = self.class_of(made)
         own = self.method_of(made, "__setattr__") is not None
+        own = own or (self.descriptors and self._descriptor_of(made, name, "__set__") is not None)
         return own or (cls is not None and self._setter(cls, name) is not None)
 
     def _set_on(
@@ -460,6 +515,12 @@ class AttributeParts(NameParts):
             if own is not None:
                 self.call(value(own), Arguments([const(name), new]), node, frame)
                 return
+        said = self._descriptor_of(made, name, "__set__") if self.descriptors else None
+        held = self.object(said) if said is not None else None
+        method = self.method_of(held, "__set__") if held is not None else None
+        if method is not None:
+            self.call(value(method), Arguments([value(Ref(made.number)), new]), node, frame)
+            return
         if cls is not None and made.kind == "instance":
             setter = self._setter(cls, name)
             if setter is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from dpmigrate.execution.arguments import Arguments
-from dpmigrate.execution.attributes import ClassParts, FunctionParts
+from dpmigrate.execution.attributes import STORED, ClassParts, FunctionParts
 from dpmigrate.execution.expressions import ExpressionParts
 from dpmigrate.execution.heap import UNSEEN, Object
 from dpmigrate.execution.machine import Frame
@@ -18,13 +18,19 @@ from dpmigrate.execution.values import (
     Method,
     Ref,
     Value,
+    const,
     join,
     value,
 )
 
+#: the mark of a function that keeps its results, and the field that holds them
+CACHE = "#cache"
+
 _FLAGS = {
     "builtins.property": "property",
-    "functools.cached_property": "property",
+    "functools.cached_property": STORED,
+    "functools.lru_cache": CACHE,
+    "functools.cache": CACHE,
     "abc.abstractproperty": "property",
     "builtins.staticmethod": "staticmethod",
     "builtins.classmethod": "classmethod",
@@ -80,6 +86,9 @@ class DefinitionParts(ExpressionParts):
             if word is not None:
                 for o in self.objects(made):
                     o.marks.add(word)
+                    if word == CACHE:
+                        kept = self.heap.new("dict", "results", decorator, frame.context, key=o.number)
+                        self.heap.write((o.number, CACHE), value(Ref(kept.number)))
                 found.append(made)
             elif isinstance(atom, Method) and atom.name == "setter":
                 setters = self.objects(made)
@@ -145,7 +154,19 @@ class DefinitionParts(ExpressionParts):
                 self._default(made, statement.target.id, statement.value, inner)
         if any(name in ENUMERATIONS for name in foreign):
             self._enumerated(made, node, inner)
+        self._descriptors(made, frame)
         return self.decorated(value(Ref(made.number)), node.decorator_list, node.name, frame)
+
+    def _descriptors(self, cls: Object, frame: Frame) -> None:
+        """Objects of the program in a class that say what its attributes are."""
+        for name, held in list(self.heap.names(cls.number)):
+            for made in self.instances_of(held):
+                if any(self.method_of(made, n) is not None for n in ("__get__", "__set__")):
+                    self.descriptors = True
+                told = self.method_of(made, "__set_name__")
+                if told is not None and isinstance(name, str):
+                    given = Arguments([value(Ref(cls.number)), const(name)])
+                    self.call(value(told), given, cls.node or ast.Pass(), frame)
 
     def _default(self, cls: Object, name: str, default: ast.expr | None, frame: Frame) -> None:
         """``x: list = field(default_factory=list)`` in a data class."""

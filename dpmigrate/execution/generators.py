@@ -7,9 +7,10 @@ from collections.abc import Callable
 
 from dpmigrate.execution import divergence, samples
 from dpmigrate.execution.attributes import FunctionParts
+from dpmigrate.execution.caches import CacheParts
 from dpmigrate.execution.heap import LENGTH, Object
 from dpmigrate.execution.machine import Frame
-from dpmigrate.execution.summaries import SummaryParts, Suspended
+from dpmigrate.execution.summaries import Suspended
 from dpmigrate.execution.trace import Parting
 from dpmigrate.execution.values import (
     NONE,
@@ -25,7 +26,7 @@ from dpmigrate.execution.values import (
 SPENT = "#spent"
 
 
-class GeneratorParts(SummaryParts):
+class GeneratorParts(CacheParts):
     """``yield``, and loops over what is yielded."""
 
     def yields(self, given: Value, node: ast.AST, frame: Frame) -> bool:

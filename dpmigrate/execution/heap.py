@@ -118,6 +118,8 @@ class Heap:
         self.by_some: Callable[[], bool] = lambda: False
         #: the scopes of the calls under way
         self.scopes: list[int] = []
+        #: contexts that several places of calls share: what they have made may be alive
+        self.merged: set[int] = set()
         #: the statement under way
         self.at: ast.AST | None = None
 
@@ -146,7 +148,7 @@ class Heap:
         made.many = True
         # an earlier one may be alive: what is written into the new one is added to its fields
         weak = made.kind in _WEAK
-        stays = weak and (made.kept or self._named_twice(number))
+        stays = weak and (made.kept or self._named(number) > (context not in self.merged))
         made.kept = made.kept or stays
         for f in [f for f in self.fields.get(number, ()) if (number, f) in self._store]:
             if not stays or (isinstance(f, str) and f.startswith("mode ")):
@@ -185,15 +187,15 @@ class Heap:
         self.widen((made.number, LENGTH if made.kind == "list" else KEYS), SETTING)
         self.widen((made.number, ELEMENTS), join(*(v for k, v in own.items() if k not in _COUNTS)))
 
-    def _named_twice(self, number: int) -> bool:
-        """Whether several variables of the calls under way hold an object, or iterators over it."""
+    def _named(self, number: int) -> int:
+        """How many variables of the calls under way hold an object, or iterators over it."""
         wanted, found = self._through(number), 0
         for scope in self.scopes:
             for name in self.fields.get(scope, ()):
                 held = self._store.get((scope, name))
                 if held is not None and any(ref in held for ref in wanted):
                     found += 1
-        return found > 1
+        return found
 
     def _through(self, number: int) -> list[Ref]:
         """An object, and the iterators that go over it, also through others."""

@@ -2,7 +2,7 @@
 
 The parts are classes that derive from one another in a line: names, attributes, containers, items,
 container_methods, literals, operators, comprehensions, expressions, definitions, calls, frames,
-summaries, generators, branches, matching, loops, exceptions, statements, modules, callbacks.
+summaries, caches, generators, branches, patterns, matching, loops, exceptions, statements, modules, callbacks.
 ``engine`` puts them together.
 """
 

@@ -93,10 +93,13 @@ class SummaryParts(InPlaceParts):
         key: object = ("call", frame.context, id(node), function.number, receiver)
         assert function.node is not None
         seen = self._contexts.setdefault(function.node, set())
-        if key not in seen and (len(seen) >= CONTEXTS or self.steps > COARSE):
+        merged = key not in seen and (len(seen) >= CONTEXTS or self.steps > COARSE)
+        if merged:
             key = ("call", function.number, receiver if len(seen) < 2 * CONTEXTS else None)
         seen.add(key)
         number = self.heap.number(key)
+        if merged or frame.context in self.heap.merged:
+            self.heap.merged.add(number)
         self.trace.lead(number, Call(frame.context, node, function.name))
         return number
 
