@@ -310,8 +310,8 @@ class Machine(ABC):
     def _leaves(self, how: str, kind: str, parted: Parting | None) -> None:
         """Note for the summaries of the calls under way what is raised in them and not caught."""
         for base, noted in self.leaving:
-            inside = (catches(kind) for slot, catches in self.tries if slot >= base)
-            if not (kind and any(inside)):
+            inside = (g for g in self.tries if g.slot >= base)
+            if not (kind and any(g.catches(kind) and not g.again(kind) for g in inside)):
                 some = (p for p in self.control[base:] if p is not None and not p.alike)
                 noted[Raised(how, kind, parted, next(some, None))] = None
 
