@@ -203,7 +203,7 @@ class CallParts(DefinitionParts):
     def _put_out(
         self, given: Value, arguments: Arguments, node: ast.AST, frame: Frame
     ) -> Value:
-        """``torch.add(x, y, out=z)``: the result stands in a tensor that is there already."""
+        """``add(x, y, out=z)`` of a library: the result stands in a tensor that is there already."""
         held = arguments.keywords.get("out")
         if not held or not data(held) or not isinstance(node, ast.Call):
             return given
