@@ -242,6 +242,7 @@ def _of_script(name: str, script: Script, how: Writing, finished: str) -> Planne
     found = rules.check(script)
     files = migration.files(script.program, found)
     texts: migration.Judged | Problem | None = None
+    why = ""
     rest = tuple(f for f in found if not (f.of_means and (f.edits or f.severity is Severity.BLOCKER)))
     if len(rest) < len(found) and not blockers(rest) and not script.exempt:
         texts = migration.rewritten(script, rest)
@@ -250,9 +251,10 @@ def _of_script(name: str, script: Script, how: Writing, finished: str) -> Planne
         if isinstance(texts, migration.Judged) and texts.judgement.means and not texts.judgement.doubts:
             found = rest
         else:
+            why = texts.message.removesuffix(f". {migration.PROVE}") if isinstance(texts, Problem) else ""
             texts = None
     if blockers(found):
-        return _refused(script, found, how)
+        return _refused(script, found, how, why)
     if script.exempt or not any(f.edits for f in found):
         return _planned(script, Outcome(name, Status.UNCHANGED, files, finished + (script.exempt or "nothing to change")))
     if texts is None or how.annotate:
@@ -317,11 +319,14 @@ def _started(outcome: Outcome, written: Path | None) -> Outcome:
     return replace(outcome, module=module.name, folder="" if module.folder == Path.cwd() else os.path.relpath(module.folder))
 
 
-def _refused(script: Script, found: tuple[Finding, ...], how: Writing) -> Planned:
-    """The program as it is; what stands in the way is written into it where the user wants that."""
+def _refused(script: Script, found: tuple[Finding, ...], how: Writing, why: str) -> Planned:
+    """The program as it is; what stands in the way is written into it where the user wants that.
+
+    ``why`` is what the execution on paper says against the result where only findings about its losses stand in the way.
+    """
     from dpmigrate import migration
 
-    refused = _planned(script, Outcome(script.program.entry.name, Status.REFUSED, migration.files(script.program, found)))
+    refused = _planned(script, Outcome(script.program.entry.name, Status.REFUSED, migration.files(script.program, found), why))
     comments = _comments(script, blockers(found)) if how.annotate and how.output is None else ()
     texts = migration.carried_out(script.program, comments, only_comments=True)
     if isinstance(texts, Problem):

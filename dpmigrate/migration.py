@@ -29,7 +29,8 @@ Texts = Mapping[Part, str]
 _TELL_OF_COUPLING = frozenset({"DPM303", "DPM305", "DPM331"})
 #: the group of rules of which a user may want none
 _SIDE_EFFECTS = "DPM5"
-_PROVE = "Prove it by running it (dpmigrate apply --verify), or take it as it is (--unproven)"
+#: what to do about a result that is not shown to be right
+PROVE = "Prove it by running it (dpmigrate apply --verify), or take it as it is (--unproven)"
 
 
 class Judged(dict[Part, str]):
@@ -106,7 +107,7 @@ def rewritten(script: Script, found: Sequence[Finding], comments: Sequence[Findi
         options = any(True for _ in script.methods("add_argument"))
         usual = judged(judge.executed(script.program, by_default=True), by_default=True) if options else None
         if usual is None or usual.faults or not usual.trains:
-            message = f"the result is not shown to be right, so nothing was written: {doubted(judgement)}. {_PROVE}"
+            message = f"the result is not shown to be right, so nothing was written: {doubted(judgement)}. {PROVE}"
             return Shown(message, over_weights=_originals(script, again.program, judgement.over_weights))
         note = f"Shown to be right for the defaults of the options; with others it is not established: {doubted(judgement)}. Prove those that you use."
         judgement = replace(judgement, assumed=(*judgement.assumed, note), faults=())

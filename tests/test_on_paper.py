@@ -308,6 +308,16 @@ def test_a_loss_that_is_shown_to_be_a_mean_is_no_coupled_one(tmp_path: Path, val
     assert ("DPM303" in codes(outcome)) is (status is Status.REFUSED)
 
 
+@pytest.mark.parametrize(("value", "why"), [("unseen(a, b)", "no table has elsewhere.unseen"), ("(a @ b.t()).pow(2).mean()", "a rank's loss may be no mean")])
+def test_a_refused_loss_comes_with_what_its_execution_says(tmp_path: Path, value: str, why: str) -> None:
+    path = tmp_path / "train.py"
+    imported = UNSEEN + BY_NAME.format(value=value)
+    path.write_text(SCRIPT.format(imported=imported, model="nn.Linear(4, 2)", loss="ContrastiveLoss()(model(x), y)"))
+    (outcome,) = engine.apply([path], Settings(), engine.Writing(write=False))
+    assert why in outcome.reason
+    assert "--unproven" not in outcome.reason  # what the rules found stays in the way
+
+
 #: two models, of which one has a layer that no loss reaches, wrapped beside one statement
 BESIDE = """\
 import torch
