@@ -27,6 +27,8 @@ Texts = Mapping[Part, str]
 
 #: codes of findings that say what a loss does that is none of each sample by itself
 _TELL_OF_COUPLING = frozenset({"DPM303", "DPM305", "DPM331"})
+#: codes of findings that say which totals are those of rank 0's share
+_TELL_OF_TOTALS = frozenset({"DPM602"})
 #: the group of rules of which a user may want none
 _SIDE_EFFECTS = "DPM5"
 #: what to do about a result that is not shown to be right
@@ -95,8 +97,11 @@ def rewritten(script: Script, found: Sequence[Finding], comments: Sequence[Findi
     for fault in faults(Migrated(script, again, texts)):
         return Problem(f"the result would be wrong, so nothing was written: {fault.place}: {fault.words}")
     divided = script.settings.batch == "global"
-    told = {f.code for f in left(found)} & _TELL_OF_COUPLING
-    settled = {judge.COUPLED: bool(told), judge.ALONE: script.silences(_SIDE_EFFECTS)}
+    codes = {f.code for f in left(found)}
+    told = codes & _TELL_OF_COUPLING
+    settled = {
+        judge.COUPLED: bool(told), judge.ALONE: script.silences(_SIDE_EFFECTS), judge.TOTALS: bool(codes & _TELL_OF_TOTALS),
+    }  # fmt: skip
     # of a loss of which a part is not known, the rest may be no mean either
     shown = [judge.COUPLED] if told == {"DPM305"} else []
     judged = partial(judge.judged, again.program, divided=divided, settled=[name for name, yes in settled.items() if yes], shown=shown)

@@ -400,6 +400,7 @@ def derived(
         turn,
         alone and axes is None,
         whole and placement == placements.MEAN,
+        loops=frozenset().union(*(d.loops for d in moving)),
     )
     return value(made)
 

@@ -88,6 +88,7 @@ class Data(NamedTuple):
     that of all ranks, though the gradients of it are those of a rank's part. ``lengths``: those of
     its axes that a view has given it as numbers; what is made of it by more than moving axes has none.
     ``held``: numbers of the tensors that it is, or a part of which it is (``identity``).
+    ``loops``: marks of the loops over whose turns it was added up or kept.
     """
 
     kind: str
@@ -102,6 +103,7 @@ class Data(NamedTuple):
     whole: bool = False
     lengths: tuple[int | None, ...] = ()
     held: frozenset[int] = frozenset()
+    loops: frozenset[int] = frozenset()
     tag: str = "data"
 
 
@@ -328,6 +330,7 @@ def data_join(a: Data, b: Data) -> Data:
         turn,
         whole=a.whole and b.whole,
         held=held,
+        loops=a.loops | b.loops,
     )
 
 

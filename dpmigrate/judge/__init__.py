@@ -22,6 +22,7 @@ from dpmigrate.judge import (
     files,
     given,
     group,
+    own_totals,
     parted,
     replicas,
     scaling,
@@ -35,10 +36,10 @@ from dpmigrate.judge import (
 from dpmigrate.judge.trial import Fault, Trial, before, executed
 from dpmigrate.program import Program
 
-COUPLED, ALONE = totals.COUPLED, files.ALONE
+COUPLED, ALONE, TOTALS = totals.COUPLED, files.ALONE, own_totals.NAME
 unfinished = files.unfinished
 _INVARIANTS = (
-    bound, group, given, wrapped, sharded, epochs, streams, parted, totals, unused, backwards, files,
+    bound, group, given, wrapped, sharded, epochs, streams, parted, totals, own_totals, unused, backwards, files,
     devices, classes, scaling, statistics, replicas,
 )  # fmt: skip
 
@@ -125,4 +126,4 @@ def _means(case: Trial) -> bool:
     return bool(losses) and not unseen and all(p == placements.MEAN for p in losses)
 
 
-__all__ = ["ALONE", "COUPLED", "Fault", "Judgement", "Trial", "before", "executed", "faults", "judged", "unfinished"]
+__all__ = ["ALONE", "COUPLED", "TOTALS", "Fault", "Judgement", "Trial", "before", "executed", "faults", "judged", "unfinished"]

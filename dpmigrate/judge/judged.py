@@ -6,7 +6,6 @@ import ast
 from collections.abc import Iterator, Mapping
 
 from dpmigrate.execution.arguments import Arguments
-from dpmigrate.execution.engine import Execution
 from dpmigrate.execution.heap import Object
 from dpmigrate.execution.machine import Frame, Library
 from dpmigrate.execution.placements import Kind
@@ -30,6 +29,7 @@ from dpmigrate.execution.values import (
     known,
     value,
 )
+from dpmigrate.judge.accumulating import Accumulating
 from dpmigrate.judge.batch_norms import layers
 from dpmigrate.judge.cached import cached, hands_out, last_name, undivided
 from dpmigrate.judge.notes import (
@@ -72,7 +72,7 @@ from dpmigrate.library.torch_optim import MADE_WITH
 from dpmigrate.program import Program
 
 
-class Judged(Execution):
+class Judged(Accumulating):
     """An execution in which draws say whether all ranks draw the same numbers in training.
 
     That is put together where they draw: events that happen on several ways join their values.
@@ -170,7 +170,7 @@ class Judged(Execution):
                 return {"sole": const(self.sole)}
             case _ if kind in TOLD_OF:
                 numbers = tuple(self._numbers(join(*values.values()), set()))
-                return {"over": self._over(), "numbers": numbers}
+                return {"over": self._over(), "numbers": numbers, "within": self.loops_under_way()}
         return {}
 
     def _before(self, kind: str, values: Mapping[str, Value]) -> None:

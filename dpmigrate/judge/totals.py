@@ -123,7 +123,7 @@ def _told(trial: Trial) -> Iterator[Fault]:
     together.
     """
     shares = {o.number for o in trial.result.heap.objects.values() if o.name == SHARE}
-    for event, d, over in _numbers(trial):
+    for event, d, over in numbers_told(trial):
         main = trial.on_main(event) or event.kind == "save by rank 0"
         if d.origin is not None and d.origin.word == WHOLE_BY_PART and d.gradient == "none":
             words = f"{d.origin.word}, {trial.line(d.origin.node)}: it is as many times too great as there are ranks"
@@ -152,10 +152,10 @@ def of_own_batches(trial: Trial) -> Iterator[tuple[Event, bool]]:
     own batches, and whether that is known: else it may be one. The training itself does not
     depend on it.
     """
-    for event, d, over in _numbers(trial):
+    for event, d, over in numbers_told(trial):
         known = d.placement in _ADDED_UP or _of_samples(d)
         perhaps = d.placement.kind is Kind.UNKNOWN and not _reduced(d)
-        if (known or perhaps) and event.kind != "schedule" and _trained(trial, d) - over:
+        if (known or perhaps) and event.kind != "schedule" and trained_on(trial, d) - over:
             yield event, known
 
 
@@ -171,12 +171,12 @@ def of_training(trial: Trial) -> Iterator[Event]:
     """Where a mean over the rank's part of a training batch is told, such as its loss, also in a
     text that holds a time beside it; and other numbers of the batch that is being trained on.
     """
-    for event, d, over in _numbers(trial):
+    for event, d, over in numbers_told(trial):
         mean = d.placement == placements.MEAN and not d.whole
         beside = d.kind == "text" and d.placement.kind is Kind.PER_RANK and not _of_samples(d)
         other = d.kind in _SHOWN and (d.placement in _ADDED_UP or _of_samples(d))
         told = mean or beside or (other and d.sources & over and not _divided_part(d))
-        if told and event.kind != "schedule" and _trained(trial, d):
+        if told and event.kind != "schedule" and trained_on(trial, d):
             yield event
 
 
@@ -184,8 +184,8 @@ def of_parts(trial: Trial) -> Iterator[Event]:
     """Where a sum over the rank's part of a training batch is told, divided by a number that is
     that of the whole batch.
     """
-    for event, d, _ in _numbers(trial):
-        if _divided_part(d) and event.kind != "schedule" and _trained(trial, d):
+    for event, d, _ in numbers_told(trial):
+        if _divided_part(d) and event.kind != "schedule" and trained_on(trial, d):
             yield event
 
 
@@ -195,7 +195,7 @@ def of_no_sums(trial: Trial) -> Iterator[tuple[Event, Data]]:
     """
     for event in trial.result.trace.of("reduce"):
         for d in data(event.values["given"]):
-            if event.values["how"] != const("rows") and _of_samples(d) and _trained(trial, d):
+            if event.values["how"] != const("rows") and _of_samples(d) and trained_on(trial, d):
                 yield event, d
 
 
@@ -206,7 +206,7 @@ def decided_by_part(trial: Trial) -> Iterator[tuple[ast.AST, Origin | None]]:
     for event in trial.result.trace.of("rank 0 decides", "save by rank 0"):
         if event.kind == "rank 0 decides":
             for d in data(event.values["given"]):
-                if d.placement.kind not in _AGREED and _trained(trial, d):
+                if d.placement.kind not in _AGREED and trained_on(trial, d):
                     yield event.node, d.origin
         elif event.parted is not None and event.parted.certain:
             if _divided_loaders(trial, event.parted.sources):
@@ -217,7 +217,7 @@ def _divided_part(d: Data) -> bool:
     return d.placement == placements.SUM and d.origin is not None and d.origin.word == PART_BY_WHOLE
 
 
-def _numbers(trial: Trial) -> Iterator[tuple[Event, Data, set[int]]]:
+def numbers_told(trial: Trial) -> Iterator[tuple[Event, Data, set[int]]]:
     """The numbers that differ between ranks and are told, each with the loaders and shares that
     are gone through there.
     """
@@ -237,7 +237,7 @@ def _of_samples(d: Data) -> bool:
     return d.placement.kind is Kind.PER_RANK and of_samples
 
 
-def _trained(trial: Trial, d: Data) -> set[int]:
+def trained_on(trial: Trial, d: Data) -> set[int]:
     """The divided loaders of training batches that data come from."""
     return _divided_loaders(trial, d.sources)
 

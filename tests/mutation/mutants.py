@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from dpmigrate.edit import AddImport, Edit
@@ -54,12 +54,12 @@ def mutants(subject: Subject) -> Iterator[Mutant]:
     for code, edit in _owned(subject.found):
         for way, operator in OPERATORS.items():
             for instead in operator(edit, places):
-                found = tuple(_spoiled(f, edit, instead) for f in subject.found)
+                found = _kept(subject.found, {edit: instead})
                 yield _mutant(subject, numbers, code, label(edit), way, (edit,), instead, found)
     for finding in subject.found:
         own = [e for e in finding.edits if not isinstance(e, AddImport)]
         if len(own) > 1:
-            found = tuple(_without(f, own) for f in subject.found)
+            found = _kept(subject.found, dict.fromkeys(own, ()))
             name = finding.code
             yield _mutant(subject, numbers, name, name, FINDING, tuple(own), (), found)
 
@@ -100,12 +100,13 @@ def _owned(found: Iterable[Finding]) -> list[tuple[str, Edit]]:
     return [(owners[edit], edit) for edit in order]
 
 
-def _spoiled(finding: Finding, edit: Edit, instead: tuple[Edit, ...]) -> Finding:
-    if edit not in finding.edits:
-        return finding
-    edits = tuple(new for e in finding.edits for new in (instead if e == edit else (e,)))
-    return replace(finding, edits=edits)
-
-
-def _without(finding: Finding, gone: Sequence[Edit]) -> Finding:
-    return replace(finding, edits=tuple(e for e in finding.edits if e not in gone))
+def _kept(found: Iterable[Finding], instead: Mapping[Edit, Sequence[Edit]]) -> tuple[Finding, ...]:
+    """The findings with other edits in the places of some. One that loses all of its edits is left out: with
+    none it would be said of what is left to the user, and tell what the mutant is to pass over in silence.
+    """
+    out = []
+    for finding in found:
+        edits = tuple(new for e in finding.edits for new in instead.get(e, (e,)))
+        if any(not isinstance(e, AddImport) for e in edits) or edits == finding.edits:
+            out.append(replace(finding, edits=edits))
+    return tuple(out)
