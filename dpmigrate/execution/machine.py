@@ -349,7 +349,7 @@ class Machine(ABC):
                         continue
                     origin = atom.origin or Origin(node, "condition")
                     if atom.placement.kind is not Kind.UNKNOWN:
-                        return Parting(origin, True, in_turn=atom.turn, sources=atom.sources)
+                        return Parting(origin, True, in_turn=atom.turn, sources=atom.sources, loops=atom.loops)
                     doubt = Parting(origin, False, sources=atom.sources)
                 case Differs():
                     origin = atom.origin or Origin(node, "condition")

@@ -42,6 +42,8 @@ class Parting:
     turns: bool = False
     in_turn: bool = False
     sources: frozenset[int] = frozenset()
+    #: marks of the loops that have added up the data
+    loops: frozenset[int] = frozenset()
     samples: bool = False
     placed: bool = False
 

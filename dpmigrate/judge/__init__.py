@@ -69,7 +69,7 @@ class Judgement:
         """
         wanted = (
             wrapped.NAME, sharded.NAME, totals.NAME, totals.COUPLED, parted.NAME, streams.NAME,
-            streams.SEEDS, statistics.NAME, files.NAME,
+            streams.SEEDS, statistics.NAME, files.NAME, own_totals.NAME,
         )  # fmt: skip
         found = (f for f in self.faults if not f.established and f.invariant in wanted)
         return tuple(dict.fromkeys(f"{f.place}: {f.words}" for f in found))

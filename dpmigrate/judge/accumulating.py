@@ -103,15 +103,13 @@ class Accumulating(Execution):
 
 @lru_cache(maxsize=4)
 def _sums(program: Program) -> dict[ast.AST, ast.expr]:
-    """The last operators of sums that are given to a variable that they add to, each with that."""
+    """The last operators of sums that are given to a variable of which they are made, each with that:
+    ``total = total + loss``, ``mean = 0.9 * mean + 0.1 * loss``.
+    """
     found: dict[ast.AST, ast.expr] = {}
     for node in (n for p in program.parts for n in ast.walk(p.tree) if isinstance(n, ast.Assign)):
         if len(node.targets) == 1 and isinstance(node.value, ast.BinOp):
-            target, part = ast.unparse(node.targets[0]), node.value
-            terms: list[ast.expr] = []
-            while isinstance(part, ast.BinOp) and isinstance(part.op, ast.Add | ast.Sub):
-                terms += [part.left] + ([part.right] if isinstance(part.op, ast.Add) else [])
-                part = part.left
-            if any(ast.unparse(t) == target for t in terms):
+            target = ast.unparse(node.targets[0])
+            if any(isinstance(n, ast.expr) and ast.unparse(n) == target for n in ast.walk(node.value)):
                 found[node.value] = node.targets[0]
     return found

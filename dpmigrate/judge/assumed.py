@@ -9,8 +9,8 @@ from textwrap import shorten
 
 from dpmigrate.execution.arithmetic import MEAN_BY_PART
 from dpmigrate.execution.heap import Object
-from dpmigrate.execution.values import NONE, NOTHING, Const, Data, const, data, known
-from dpmigrate.judge import normalised, scaling, sharded, streams, totals
+from dpmigrate.execution.values import NOTHING, Const, Data, const, data, known
+from dpmigrate.judge import devices, normalised, scaling, streams, totals
 from dpmigrate.judge.notes import TOLD_OF, is_loader
 from dpmigrate.judge.trial import Trial
 from dpmigrate.library.batches import SHARED, divided
@@ -22,8 +22,7 @@ def sentences(trial: Trial) -> tuple[str, ...]:
     """A sentence for each assumption that the user should know of."""
     found = (
         normalised.sentences, _models, _detectors, _axes, _squeezed, _single, _scaled, _means, _parts,
-        _mixed, _decided, _devices, _partners, _padding, _loads, _order, scaling.sentences,
-        sharded.sentences,
+        _mixed, _decided, _devices, _partners, _padding, _loads, scaling.sentences,
     )  # fmt: skip
     return tuple(dict.fromkeys(sentence for look in found for sentence in look(trial)))
 
@@ -155,22 +154,10 @@ def _devices(trial: Trial) -> Iterator[str]:
 
 def _loads(trial: Trial) -> Iterator[str]:
     """Files that every rank loads to where they were saved: the first of them."""
-    for event in trial.result.trace.of("load"):
-        everywhere = event.parted is None and event.values["of a sample"] == const(False)
-        if everywhere and event.values["where"] == NONE:
-            yield (
-                f"{shorten(ast.unparse(event.node), 70, placeholder=' …')} puts on GPU 0 what was saved "
-                "from it, on every rank: give map_location=ddp.device(), or 'cpu'."
-            )
-            return
-
-
-def _order(trial: Trial) -> Iterator[str]:
-    """Rows that are put together in another order than that of the data: the first place."""
-    for event in islice(totals.out_of_order(trial), 1):
+    for event in islice(devices.where_saved(trial), 1):
         yield (
-            f"{_first([event.node])} gives rows in the order in which the ranks took turns; "
-            "ddp.shard(loader, blocks=True) keeps that of the data."
+            f"{shorten(ast.unparse(event.node), 70, placeholder=' …')} puts on GPU 0 what was saved "
+            "from it, on every rank: give map_location=ddp.device(), or 'cpu'."
         )
 
 

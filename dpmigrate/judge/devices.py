@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
-from dpmigrate.execution.values import Const, Setting
+from dpmigrate.execution.trace import Event
+from dpmigrate.execution.values import NONE, Const, Setting, const
 from dpmigrate.judge.trial import Fault, Trial
 
 NAME = "each rank has a GPU of its own"
@@ -24,3 +26,26 @@ def faults(trial: Trial) -> Iterator[Fault]:
         name = f"{found.word} is {held.value!r}" if isinstance(found, Setting) else repr(held.value)
         words = f"every rank would use the same GPU ({name})"
         yield trial.fault(event.node, NAME, words)
+    loaded = set(_loaded(trial))
+    for event in where_saved(trial):
+        if event.node in loaded:
+            words = "every rank loads a state to the GPU that it was saved from: give map_location=ddp.device(), or 'cpu'"
+            yield trial.fault(event.node, NAME, words)
+
+
+def where_saved(trial: Trial) -> Iterator[Event]:
+    """Where every rank loads a file, but for samples, to where that was saved."""
+    for event in trial.result.trace.of("load"):
+        everywhere = event.parted is None and event.values["of a sample"] == const(False)
+        if everywhere and event.values["where"] == NONE:
+            yield event
+
+
+def _loaded(trial: Trial) -> Iterator[ast.AST]:
+    """Where what is loaded into models and optimizers was read."""
+    cleaned = {e.node: e.values["given"] for e in trial.result.trace.of("judge cleaned")}
+    for event in trial.result.trace.of("load state"):
+        for made in trial.objects(event.values["given"]):
+            if made.node is not None:
+                yield made.node
+            yield from (o.node for o in trial.objects(cleaned.get(made.node, ())) if o.node is not None)  # type: ignore[arg-type]

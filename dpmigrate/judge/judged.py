@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 
+from dpmigrate.execution import placements
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.heap import Object
 from dpmigrate.execution.machine import Frame, Library
@@ -166,11 +167,16 @@ class Judged(Accumulating):
                 return {"written": written, "of a sample": const(self._in_sample())}
             case "clip":
                 return {"scaled": const(self._scaled(values["parameters"]))}
+            case "rank 0 decides":
+                return {"within": self.loops_under_way()}
             case "state" | "load state":
                 return {"sole": const(self.sole)}
             case _ if kind in TOLD_OF:
                 numbers = tuple(self._numbers(join(*values.values()), set()))
-                return {"over": self._over(), "numbers": numbers, "within": self.loops_under_way()}
+                perhaps = tuple(d for v in values.values() for d in self._left_over(v))
+                return {
+                    "over": self._over(), "numbers": numbers, "perhaps": perhaps, "within": self.loops_under_way(),
+                }  # fmt: skip
         return {}
 
     def _before(self, kind: str, values: Mapping[str, Value]) -> None:
@@ -384,6 +390,14 @@ class Judged(Accumulating):
             if made.kind in ("list", "dict") and made.number not in seen:
                 seen.add(made.number)
                 yield from self._numbers(self.contents(made), seen)
+
+    def _left_over(self, v: Value) -> Iterator[Data]:
+        """The data of a list in whose place another one may be that the ranks have put together: the
+        first may be the empty one of a loop without turns.
+        """
+        kept = [list(self._numbers((Ref(o.number),), set())) for o in self.objects(v) if o.kind in ("list", "dict")]
+        if any(held and all(d.placement.kind in placements.EQUAL for d in held) for held in kept):
+            yield from (d for held in kept for d in held)
 
     def _in_text(self, d: Data, depth: int = 4) -> Iterator[Data]:
         """The data that a text is made of; what is no text, or more than so many in each other, itself."""

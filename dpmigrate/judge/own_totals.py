@@ -1,18 +1,19 @@
 """What a pass over the training batches adds up is put together before it is told.
 
 A number of the last batch, or of the batches so far, may be told as rank 0 has it while it trains; what
-stands for a whole pass is read as that of all samples.
+stands for a whole pass is read as that of all samples, and decides as such what is kept.
 """
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from dpmigrate.execution import placements
 from dpmigrate.execution.arithmetic import PART_BY_WHOLE
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.trace import Event
-from dpmigrate.execution.values import Data, Ref
+from dpmigrate.execution.values import Data, Origin, Ref, data
 from dpmigrate.judge import totals
 from dpmigrate.judge.trial import Fault, Trial
 
@@ -20,17 +21,35 @@ NAME = "totals of a pass over the training batches are told as those of all rank
 
 
 def faults(trial: Trial) -> Iterator[Fault]:
-    """Totals of rank 0's own batches that are told after the loop that has made them."""
+    """Totals of rank 0's own batches that are told, or decide, after the loop that has made them."""
     for event, d, _ in totals.numbers_told(trial):
-        if event.kind != "schedule" and _passed(trial, event, d) and _own(d):
+        if event.kind == "schedule" or not _passed(event, d.loops) or not totals.trained_on(trial, d):
+            continue
+        if d in event.values["perhaps"]:
+            continue
+        if _own(d) or (d.placement.kind is Kind.UNKNOWN and not totals.reduced(d)):
             words = f"what the loop adds up is that of rank 0's own batches here ({trial.since(d)})"
-            yield trial.fault(event.node, NAME, words)
+            yield trial.fault(event.node, NAME, words, established=_own(d))
+    for node, origin in _decided(trial):
+        since = f" ({origin.word}, {trial.line(origin.node)})" if origin is not None else ""
+        words = f"this goes by what the loop adds up of rank 0's own batches{since}, and not by those of all"
+        yield trial.fault(node, NAME, words)
 
 
-def _passed(trial: Trial, event: Event, d: Data) -> bool:
-    """Whether data are a total of a loop over training batches that is over."""
-    within = {a.object for a in event.values["within"] if isinstance(a, Ref)}
-    return bool(d.loops - within) and bool(totals.trained_on(trial, d))
+def _decided(trial: Trial) -> Iterator[tuple[ast.AST, Origin | None]]:
+    """Where totals of rank 0's own batches decide what all ranks do, or whether something is saved."""
+    for event in trial.result.trace.of("rank 0 decides", "save by rank 0"):
+        if event.kind == "rank 0 decides":
+            for d in data(event.values["given"]):
+                if _own(d) and _passed(event, d.loops) and totals.trained_on(trial, d):
+                    yield event.node, d.origin
+        elif event.parted is not None and event.parted.certain and _passed(event, event.parted.loops):
+            yield event.node, event.parted.origin
+
+
+def _passed(event: Event, loops: frozenset[int]) -> bool:
+    """Whether a loop that data were added up in is over."""
+    return bool(loops - {a.object for a in event.values["within"] if isinstance(a, Ref)})
 
 
 def _own(d: Data) -> bool:
@@ -38,4 +57,4 @@ def _own(d: Data) -> bool:
     if d.placement == placements.MEAN:
         return not d.whole
     divided = d.placement == placements.SUM and d.origin is not None and d.origin.word == PART_BY_WHOLE
-    return divided or d.placement.kind is Kind.RATIO or d.placement == placements.SUM
+    return divided or d.placement in totals.ADDED_UP or totals.of_samples(d)

@@ -40,6 +40,7 @@ def faults(trial: Trial) -> Iterator[Fault]:
         if event.values["size"] == const(1):
             words = "batches of one sample cannot be divided: apply with --batch per-rank"
             yield trial.fault(event.node, NAME, words)
+    yield from _repeating(trial)
     before = trial.original_loaders()
     if len(before) == len(found):
         for old, new in zip(before, found, strict=True):
@@ -52,7 +53,7 @@ def faults(trial: Trial) -> Iterator[Fault]:
         yield trial.fault(node, NAME, words, established=False)
 
 
-def sentences(trial: Trial) -> Iterator[str]:
+def _repeating(trial: Trial) -> Iterator[Fault]:
     """Samplers that repeat samples where their loader drops the last batch: an epoch may have a batch
     more than on one process.
     """
@@ -63,11 +64,11 @@ def sentences(trial: Trial) -> Iterator[str]:
         for sampler in trial.objects(trial.held(made.number, "sampler")):
             filled = trial.held(sampler.number, "drop_last") in ((), const(False))
             if sampler.name == "DistributedSampler" and filled:
-                yield (
-                    f"The sampler of {made.name}(…), {trial.line(made.node)}, repeats samples to share them "
-                    "evenly, where the loader drops the last batch: give the sampler drop_last=True as well."
+                words = (
+                    f"the sampler of {made.name}(…) repeats samples to share them evenly, where the loader "
+                    "drops the last batch: give the sampler drop_last=True as well"
                 )
-                return
+                yield trial.fault(made.node, NAME, words)
 
 
 def _known(trial: Trial, made: Object) -> bool:

@@ -25,7 +25,7 @@ from dpmigrate.library.streams import DRAW
 #: what a reduction makes whole
 _PARTS = (Kind.PARTIAL, Kind.SIZE, Kind.RATIO)
 #: what is added up over batches; a mean may be that of the last batch, which is no total
-_ADDED_UP = (placements.SUM, placements.RATIO)
+ADDED_UP = (placements.SUM, placements.RATIO)
 #: what a number becomes where it is told
 _SHOWN = ("number", "any", "text")
 #: what is the same on all ranks, or not known
@@ -58,6 +58,9 @@ def faults(trial: Trial) -> Iterator[Fault]:
         words = f"the loss may be one that is not known: {why}"
         yield trial.fault(node, NAME, words, established=False)
     yield from _told(trial)
+    for event in _out_of_order(trial):
+        words = "rows are put end to end in the order in which the ranks took turns: ddp.shard(loader, blocks=True) keeps that of the data"
+        yield trial.fault(event.node, NAME, words)
     for event in trial.result.trace.of("reduce"):
         how = event.values["how"][0].value  # type: ignore[union-attr]
         given = placement_of(event.values["given"])
@@ -100,7 +103,7 @@ def _the_same(trial: Trial, v: Value) -> bool:
     return bool(loaders) and all(d.placement.kind is Kind.UNIFORM for d in found)
 
 
-def out_of_order(trial: Trial) -> Iterator[Event]:
+def _out_of_order(trial: Trial) -> Iterator[Event]:
     """Where rows of a divided evaluation are put end to end of which each rank has every n-th batch:
     they are in another order than the data.
     """
@@ -131,20 +134,20 @@ def _told(trial: Trial) -> Iterator[Fault]:
             continue
         if (main or event.parted is None) and d.sources & shares - over:
             words = "this is read before the ranks add up their parts"
-        elif d.placement.kind is Kind.PER_RANK and not _of_samples(d):
+        elif d.placement.kind is Kind.PER_RANK and not of_samples(d):
             continue  # a time, or a draw
         elif (main or _by_all(event, d)) and d.gradient == "none" and _evaluated(trial, d):
             words = "rank 0 tells the number of its own part"
         else:
             continue
-        known = d.placement.kind in _PARTS or _of_samples(d)
+        known = d.placement.kind in _PARTS or of_samples(d)
         words = f"{words} ({trial.since(d)})"
         yield trial.fault(event.node, NAME, words, established=known)
 
 
 def _by_all(event: Event, d: Data) -> bool:
     """Whether every rank tells a number that the ranks have not put together."""
-    return event.parted is None and not (d.placement.kind is Kind.UNKNOWN and _reduced(d))
+    return event.parted is None and not (d.placement.kind is Kind.UNKNOWN and reduced(d))
 
 
 def of_own_batches(trial: Trial) -> Iterator[tuple[Event, bool]]:
@@ -153,13 +156,13 @@ def of_own_batches(trial: Trial) -> Iterator[tuple[Event, bool]]:
     depend on it.
     """
     for event, d, over in numbers_told(trial):
-        known = d.placement in _ADDED_UP or _of_samples(d)
-        perhaps = d.placement.kind is Kind.UNKNOWN and not _reduced(d)
+        known = d.placement in ADDED_UP or of_samples(d)
+        perhaps = d.placement.kind is Kind.UNKNOWN and not reduced(d)
         if (known or perhaps) and event.kind != "schedule" and trained_on(trial, d) - over:
             yield event, known
 
 
-def _reduced(d: Data) -> bool:
+def reduced(d: Data) -> bool:
     """Whether the ranks have put something together of which data are made."""
     origin = d.origin
     while origin is not None and not origin.word.startswith(("sum_all of", "mean_all of")):
@@ -173,8 +176,8 @@ def of_training(trial: Trial) -> Iterator[Event]:
     """
     for event, d, over in numbers_told(trial):
         mean = d.placement == placements.MEAN and not d.whole
-        beside = d.kind == "text" and d.placement.kind is Kind.PER_RANK and not _of_samples(d)
-        other = d.kind in _SHOWN and (d.placement in _ADDED_UP or _of_samples(d))
+        beside = d.kind == "text" and d.placement.kind is Kind.PER_RANK and not of_samples(d)
+        other = d.kind in _SHOWN and (d.placement in ADDED_UP or of_samples(d))
         told = mean or beside or (other and d.sources & over and not _divided_part(d))
         if told and event.kind != "schedule" and trained_on(trial, d):
             yield event
@@ -195,7 +198,7 @@ def of_no_sums(trial: Trial) -> Iterator[tuple[Event, Data]]:
     """
     for event in trial.result.trace.of("reduce"):
         for d in data(event.values["given"]):
-            if event.values["how"] != const("rows") and _of_samples(d) and trained_on(trial, d):
+            if event.values["how"] != const("rows") and of_samples(d) and trained_on(trial, d):
                 yield event, d
 
 
@@ -228,7 +231,7 @@ def numbers_told(trial: Trial) -> Iterator[tuple[Event, Data, set[int]]]:
                 yield event, d, over
 
 
-def _of_samples(d: Data) -> bool:
+def of_samples(d: Data) -> bool:
     """Whether data differ between the ranks since an operation on what their samples give, and not
     by nature, as a time or a draw does, of which texts hold both.
     """

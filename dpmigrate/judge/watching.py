@@ -95,6 +95,8 @@ class Watching(Tables):
             for number in wrappers(m):
                 if told & {number, *owned(m, number)}:
                     m.heap.write((number, STATISTICS), const(False))
+        elif word == "clean_keys":
+            m.event("judge cleaned", node, frame, given=arguments.joined())
         elif word == "next_epoch":
             for atom in arguments.get(0, "loader") or NOTHING:
                 for at in samplers(m, atom):
