@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from dpmigrate.execution.trace import Event
-from dpmigrate.execution.values import NONE, Const, Setting, const
+from dpmigrate.execution.values import NONE, NOTHING, Const, Setting, const, join
 from dpmigrate.judge.trial import Fault, Trial
 
 NAME = "each rank has a GPU of its own"
@@ -42,10 +42,16 @@ def where_saved(trial: Trial) -> Iterator[Event]:
 
 
 def _loaded(trial: Trial) -> Iterator[ast.AST]:
-    """Where what is loaded into models and optimizers was read."""
+    """Where what is loaded into models and optimizers was read. Of an entry of a file it is not known
+    of which; where no file is given a place it is one of them.
+    """
     cleaned = {e.node: e.values["given"] for e in trial.result.trace.of("judge cleaned")}
+    loads = list(trial.result.trace.of("load"))
+    placed = any(e.values["where"] != NONE for e in loads)
     for event in trial.result.trace.of("load state"):
-        for made in trial.objects(event.values["given"]):
-            if made.node is not None:
-                yield made.node
-            yield from (o.node for o in trial.objects(cleaned.get(made.node, ())) if o.node is not None)  # type: ignore[arg-type]
+        given = event.values["given"]
+        for made in trial.objects(given):
+            given = join(given, cleaned.get(made.node, NOTHING))  # type: ignore[arg-type]
+        yield from (o.node for o in trial.objects(given) if o.node is not None)
+        if not placed and any(isinstance(a, Setting) for a in given):
+            yield from (e.node for e in loads)

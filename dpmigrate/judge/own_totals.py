@@ -11,7 +11,6 @@ from collections.abc import Iterator
 
 from dpmigrate.execution import placements
 from dpmigrate.execution.arithmetic import PART_BY_WHOLE
-from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.trace import Event
 from dpmigrate.execution.values import Data, Origin, Ref, data
 from dpmigrate.judge import totals
@@ -27,9 +26,9 @@ def faults(trial: Trial) -> Iterator[Fault]:
             continue
         if d in event.values["perhaps"]:
             continue
-        if _own(d) or (d.placement.kind is Kind.UNKNOWN and not totals.reduced(d)):
+        if _own(d):
             words = f"what the loop adds up is that of rank 0's own batches here ({trial.since(d)})"
-            yield trial.fault(event.node, NAME, words, established=_own(d))
+            yield trial.fault(event.node, NAME, words)
     for node, origin in _decided(trial):
         since = f" ({origin.word}, {trial.line(origin.node)})" if origin is not None else ""
         words = f"this goes by what the loop adds up of rank 0's own batches{since}, and not by those of all"
@@ -44,7 +43,8 @@ def _decided(trial: Trial) -> Iterator[tuple[ast.AST, Origin | None]]:
                 if _own(d) and _passed(event, d.loops) and totals.trained_on(trial, d):
                     yield event.node, d.origin
         elif event.parted is not None and event.parted.certain and _passed(event, event.parted.loops):
-            yield event.node, event.parted.origin
+            if totals.divided_loaders(trial, event.parted.sources):
+                yield event.node, event.parted.origin
 
 
 def _passed(event: Event, loops: frozenset[int]) -> bool:

@@ -78,6 +78,9 @@ def faults(trial: Trial) -> Iterator[Fault]:
             yield trial.fault(event.node, NAME, words)
         elif how == "sum" and given == placements.MEAN:
             yield trial.fault(event.node, NAME, "means of the ranks are added up")
+        elif how == "mean" and any(_since(d) == "comparison" and d.kind in _SHOWN for d in data(event.values["given"])):
+            words = "what each rank decides by its part of a batch is averaged"
+            yield trial.fault(event.node, NAME, words)
         elif how == "mean" and given == placements.SUM:
             yield trial.fault(event.node, NAME, "sums of the ranks are averaged")
 
@@ -147,7 +150,7 @@ def _told(trial: Trial) -> Iterator[Fault]:
 
 def _by_all(event: Event, d: Data) -> bool:
     """Whether every rank tells a number that the ranks have not put together."""
-    return event.parted is None and not (d.placement.kind is Kind.UNKNOWN and reduced(d))
+    return event.parted is None and not (d.placement.kind is Kind.UNKNOWN and _reduced(d))
 
 
 def of_own_batches(trial: Trial) -> Iterator[tuple[Event, bool]]:
@@ -157,12 +160,12 @@ def of_own_batches(trial: Trial) -> Iterator[tuple[Event, bool]]:
     """
     for event, d, over in numbers_told(trial):
         known = d.placement in ADDED_UP or of_samples(d)
-        perhaps = d.placement.kind is Kind.UNKNOWN and not reduced(d)
+        perhaps = d.placement.kind is Kind.UNKNOWN and not _reduced(d)
         if (known or perhaps) and event.kind != "schedule" and trained_on(trial, d) - over:
             yield event, known
 
 
-def reduced(d: Data) -> bool:
+def _reduced(d: Data) -> bool:
     """Whether the ranks have put something together of which data are made."""
     origin = d.origin
     while origin is not None and not origin.word.startswith(("sum_all of", "mean_all of")):
@@ -212,7 +215,7 @@ def decided_by_part(trial: Trial) -> Iterator[tuple[ast.AST, Origin | None]]:
                 if d.placement.kind not in _AGREED and trained_on(trial, d):
                     yield event.node, d.origin
         elif event.parted is not None and event.parted.certain:
-            if _divided_loaders(trial, event.parted.sources):
+            if divided_loaders(trial, event.parted.sources):
                 yield event.node, event.parted.origin
 
 
@@ -242,10 +245,10 @@ def of_samples(d: Data) -> bool:
 
 def trained_on(trial: Trial, d: Data) -> set[int]:
     """The divided loaders of training batches that data come from."""
-    return _divided_loaders(trial, d.sources)
+    return divided_loaders(trial, d.sources)
 
 
-def _divided_loaders(trial: Trial, sources: frozenset[int]) -> set[int]:
+def divided_loaders(trial: Trial, sources: frozenset[int]) -> set[int]:
     objects = trial.result.heap.objects
     return {
         n for n in sources & trial.sources
