@@ -17,6 +17,7 @@ from dpmigrate.judge import (
     backwards,
     bound,
     classes,
+    counts,
     devices,
     epochs,
     files,
@@ -40,7 +41,7 @@ COUPLED, ALONE, TOTALS = totals.COUPLED, files.ALONE, own_totals.NAME
 unfinished = files.unfinished
 _INVARIANTS = (
     bound, group, given, wrapped, sharded, epochs, streams, parted, totals, own_totals, unused, backwards, files,
-    devices, classes, scaling, statistics, replicas,
+    devices, classes, counts, scaling, statistics, replicas,
 )  # fmt: skip
 
 

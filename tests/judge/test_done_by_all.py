@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dpmigrate.judge import before, files, judged, replicas, scaling, wrapped
+from dpmigrate.judge import before, devices, files, judged, replicas, scaling, wrapped
 from tests.judge.test_decided import said
 from tests.judge.test_invariants import RIGHT
 from tests.judge.test_invariants import judged as of_text
@@ -98,10 +98,27 @@ def test_a_file_that_every_rank_loads_to_gpu_0() -> None:
     assert not said("puts on GPU 0 what was saved", last="state = torch.load('a.pt', map_location=ddp.device())")
 
 
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ("net.load_state_dict(torch.load('a.pt'))", True),
+        ("state = torch.load('a.pt')\noptimizer.load_state_dict(state['optimizer'])", True),
+        ("net.load_state_dict(ddp.clean_keys(torch.load('a.pt')))", True),
+        ("net.load_state_dict(ddp.clean_keys(torch.load('a.pt')['net']))", True),
+        ("net.load_state_dict(torch.load('a.pt', map_location='cpu'))", False),
+        ("rows = torch.load('rows.pt')\nnet.load_state_dict(torch.load('a.pt', map_location='cpu')['net'])", False),
+    ],
+)
+def test_a_state_that_every_rank_loads_to_gpu_0(text: str, wrong: bool) -> None:
+    found = [f for f in judged(result(epoch=text)).faults if f.invariant == devices.NAME]
+    assert bool(found) is wrong, found
+
+
 @pytest.mark.parametrize(("blocks", "told"), [("", True), (", blocks=True", False)])
 def test_rows_in_the_order_of_the_data(blocks: str, told: bool) -> None:
     end = f"rows = []\nfor x, y in ddp.shard(val_loader{blocks}):\n    rows.append(model.module(x).detach())\nrows = ddp.gather_all(torch.cat(rows))"
-    assert bool(said("in the order in which the ranks took turns", end=end)) is told
+    found = [f for f in judged(result(end=end)).faults if "in the order in which the ranks took turns" in f.words]
+    assert bool(found) is told
 
 
 def test_a_parameter_that_some_ranks_write() -> None:

@@ -41,7 +41,7 @@ def evaluate(model, loader):
 
 ddp.setup()
 train_set = TensorDataset(torch.randn(64, 4), torch.randn(64, 1))
-loader = DataLoader(train_set, batch_size=ddp.local_batch(16), sampler=ddp.DistributedSampler(train_set, seed=0), drop_last=True)
+loader = DataLoader(train_set, batch_size=ddp.local_batch(16), sampler=ddp.DistributedSampler(train_set, seed=0, drop_last=True), drop_last=True)
 val_loader = DataLoader(Rows(), batch_size=16)
 model = ddp.wrap(nn.Sequential(nn.Linear(4, 8), {norm}(8), nn.Linear(8, 1)))
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -60,7 +60,7 @@ ddp.cleanup()
 """
 _SCORE = "score = evaluate(model, val_loader)"
 _NAMED = _SCORE + "\nif ddp.from_main(score < best):\n    path = f'best-{score:.3f}.pt'\n    ddp.save(model.module.state_dict(), path)"
-_LOAD = "model.module.load_state_dict(torch.load(path))"
+_LOAD = "model.module.load_state_dict(torch.load(path, map_location=ddp.device()))"
 
 
 def _faults(

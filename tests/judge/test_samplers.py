@@ -1,4 +1,4 @@
-"""A sampler that repeats samples where its loader would drop them is told."""
+"""A sampler must not repeat samples where its loader would drop them."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ ddp.cleanup()
 
 
 @pytest.mark.parametrize(
-    ("loader", "sampler", "told"),
+    ("loader", "sampler", "wrong"),
     [(True, "", True), (True, ", drop_last=True", False), (False, "", False)],
 )
-def test_dropped_samples(loader: bool, sampler: str, told: bool) -> None:
+def test_dropped_samples(loader: bool, sampler: str, wrong: bool) -> None:
     source = parse(_TEXT.format(loader=loader, sampler=sampler).encode(), "train.py")
     assert isinstance(source, Source)
     judgement = judged(Program.of(source))
-    assert not judgement.faults
-    assert any("give the sampler drop_last=True" in s for s in judgement.assumed) is told
+    assert any("give the sampler drop_last=True" in f.words for f in judgement.faults) is wrong
+    assert len(judgement.faults) == wrong

@@ -154,11 +154,20 @@ def test_a_program_that_cannot_be_run_is_told_apart(subject: Subject, made: list
         assert judged(replace(subject, runnable=False), mutant).outcome is Outcome.PASSED_IDLE
 
 
-def test_a_number_of_rank_0_that_is_told_is_noticed() -> None:
+def test_what_is_told_beside_the_right_result_is_noticed() -> None:
+    with opened(Key("amp_resume_scaler", "train.py")) as subject:
+        mutant = named(list(mutants(subject)), "DPM321:['scaler']=:missing")
+        result = judged(subject, mutant)
+    assert (result.outcome, "without its GradScaler" in result.why) == (Outcome.TOLD, True)
+
+
+def test_a_finding_that_loses_its_edit_is_not_left_to_the_user() -> None:
+    """What is left is told, and the judge goes by that."""
     with opened(Key("data_redrawn", "train.py")) as subject:
         mutant = named(list(mutants(subject)), "DPM602:ddp.mean_all:missing")
         result = judged(subject, mutant)
-    assert (result.outcome, "numbers of rank 0's part" in result.why) == (Outcome.TOLD, True)
+    assert "DPM602" not in {f.code for f in mutant.findings}
+    assert (result.outcome, "rank 0's own batches" in result.why) == (Outcome.REFUSED, True)
 
 
 def test_what_is_told_is_compared_without_its_lines() -> None:

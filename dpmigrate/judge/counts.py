@@ -1,0 +1,53 @@
+"""Counts of samples that are shown, or steer the training, are those of all ranks.
+
+A rank's batch is a part of the global one: the number of a batch times its size, and the sizes of the
+batches so far, are as many times too small as there are ranks. All ranks have the same number, so that
+nothing else notices.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from dpmigrate.execution.placements import Kind
+from dpmigrate.execution.trace import Event
+from dpmigrate.execution.values import Data, data
+from dpmigrate.judge import totals
+from dpmigrate.judge.judged import Judged
+from dpmigrate.judge.notes import TOLD_OF
+from dpmigrate.judge.trial import Fault, Trial
+
+NAME = "counts of samples are those of all ranks"
+_TOO_SMALL = "it is as many times too small as there are ranks"
+
+
+def faults(trial: Trial) -> Iterator[Fault]:
+    """Products of the size of a rank's batch that are told; counts over the batches that steer."""
+    for event in trial.result.trace.of(*TOLD_OF):
+        for d in _shown(trial, event):
+            if _product(d) and totals.trained_on(trial, d):
+                words = f"this tells how many samples one rank has had ({trial.since(d)}): {_TOO_SMALL}"
+                yield trial.fault(event.node, NAME, words)
+    for event in trial.result.trace.of("step", "schedule", "rank 0 decides"):
+        for v in event.values.values():
+            for d in data(v, deep=True):
+                if d.placement.kind is Kind.SIZE and d.loops and totals.trained_on(trial, d):
+                    words = f"this goes by how many samples one rank has had ({trial.since(d)}): {_TOO_SMALL}"
+                    yield trial.fault(event.node, NAME, words)
+
+
+def _shown(trial: Trial, event: Event) -> Iterator[Data]:
+    """The data that an event tells, and those of which its texts are made."""
+    yield from data(event.values["numbers"])
+    assert isinstance(trial.result, Judged)
+    for node in ast.walk(event.node):
+        yield from trial.result.in_texts.get(node, ())
+
+
+def _product(d: Data) -> bool:
+    """Whether data are the size of a batch times a number that grows, and not that of the ranks as well."""
+    if d.placement.kind is not Kind.SIZE or d.placement.times or d.origin is None:
+        return False
+    names = (n for n in ast.walk(d.origin.node) if isinstance(n, ast.Attribute | ast.Name))
+    return not any("world_size" in (getattr(n, "attr", ""), getattr(n, "id", "")) for n in names)

@@ -1,0 +1,74 @@
+"""Totals of a pass are put together before they are told; what is told while it trains may be rank 0's."""
+
+from __future__ import annotations
+
+import pytest
+
+from dpmigrate.judge import counts, judged, own_totals
+from dpmigrate.judge.totals import NAME as TOTALS
+from tests.judge.trained import result
+
+_SAVED = "if total < best:\n    best = total\n    ddp.save(net.state_dict(), 'net.pt')"
+_LIST = {"epoch": "if epoch == 0: kept = []", "turn": "kept.append(loss.item())"}
+
+
+@pytest.mark.parametrize(
+    ("parts", "wrong"),
+    [
+        pytest.param({"end": "print(total / len(loader))"}, True, id="told after the loop"),
+        pytest.param({"end": "print(f'{epoch}: {total / len(loader):.3f}')"}, True, id="in a text"),
+        pytest.param({"end": "total = ddp.mean_all(total)\nprint(total / len(loader))"}, False, id="put together"),
+        pytest.param({"end": "print(total / len(loader))\ntotal = ddp.mean_all(total)"}, True, id="put together too late"),
+        pytest.param({"turn": "print(total / (i + 1))"}, False, id="so far, while it trains"),
+        pytest.param({"end": "print(loss.item())"}, False, id="the last batch"),
+        pytest.param({"turn": "part = 0\nfor k in range(2):\n    part += loss.item()", "end": "print(part)"}, False, id="added up within the last batch"),
+        pytest.param({"turn": "meter.update(loss.item(), x.size(0))", "end": "print(meter.avg)"}, True, id="by an object"),
+        pytest.param({"turn": "meter.update(loss.item(), x.size(0))", "end": "meter.sum, meter.count = ddp.sum_all(meter.sum, meter.count)\nprint(meter.avg)"}, True, id="its quotient from before"),
+        pytest.param({"end": "print(round(total / len(loader), 3))"}, True, id="rounded"),
+        pytest.param({"epoch": "smooth = 0.0", "turn": "smooth = 0.9 * smooth + 0.1 * loss.item()", "end": "print(smooth)"}, True, id="a moving mean"),
+        pytest.param({**_LIST, "last": "print(kept)"}, True, id="a list"),
+        pytest.param({**_LIST, "last": "kept = ddp.mean_all(kept)\nprint(kept)"}, False, id="a list that is put together"),
+        pytest.param({**_LIST, "end": "kept = ddp.mean_all(kept)", "last": "print(kept)"}, False, id="after each epoch, of which there may be none"),
+        pytest.param({"epoch": "stats = {'loss': 0.0}", "turn": "stats['loss'] += loss.item()", "end": "print(stats['loss'])"}, True, id="an entry"),
+        pytest.param({"end": _SAVED}, True, id="decides what is saved"),
+        pytest.param({"end": f"total = ddp.mean_all(total)\n{_SAVED}"}, False, id="decides put together"),
+        pytest.param({"epoch": "with torch.no_grad():\n    best = sum(nn.functional.cross_entropy(net(a), b).item() for a, b in val_loader)", "end": "print(best)"}, False, id="an evaluation"),
+    ],
+)
+def test_totals_of_a_pass(parts: dict[str, str], wrong: bool) -> None:
+    found = [f for f in judged(result(**parts)).faults if f.invariant == own_totals.NAME]
+    assert bool(found) is wrong, found
+    assert all(f.established for f in found)
+
+
+def test_what_the_user_is_told_of_is_left() -> None:
+    program = result(end="print(total / len(loader))")
+    assert not any(f.invariant == own_totals.NAME for f in judged(program, settled=[own_totals.NAME]).faults)
+
+
+@pytest.mark.parametrize(
+    ("turn", "wrong"),
+    [
+        pytest.param("print(i * len(x))", True, id="one rank's"),
+        pytest.param("print(f'{i * len(x)} of 64')", True, id="in a text"),
+        pytest.param("print('{}/64'.format((i + 1) * x.size(0)))", True, id="by a method of a text"),
+        pytest.param("print(i * len(x) * ddp.world_size())", False, id="of all ranks"),
+        pytest.param("print(i * ddp.world_size() * len(x))", False, id="in another order"),
+        pytest.param("print(len(x))", False, id="a batch of the rank"),
+    ],
+)
+def test_counts_of_samples(turn: str, wrong: bool) -> None:
+    found = [f for f in judged(result(turn=turn)).faults if f.invariant == counts.NAME]
+    assert bool(found) is wrong, found
+
+
+@pytest.mark.parametrize(
+    ("turn", "wrong"),
+    [
+        pytest.param("if ddp.mean_all(loss.item() > 1.0): break", True, id="what each rank finds"),
+        pytest.param("if ddp.mean_all(loss.item()) > 1.0: break", False, id="what all have"),
+    ],
+)
+def test_decisions_are_not_averaged(turn: str, wrong: bool) -> None:
+    found = [f for f in judged(result(turn=turn)).faults if "averaged" in f.words and f.invariant == TOTALS]
+    assert bool(found) is wrong, found
