@@ -52,7 +52,7 @@ class Accumulating(Execution):
         target = node.target if isinstance(node, ast.AugAssign) else _sums(self.program).get(node)
         if target is None or not isinstance(op, ast.Add | ast.Sub):
             return made
-        return self._marked(made, self._places(target, frame))
+        return self._marked(made, self._places_of_target(target, frame))
 
     def call(self, callee: Value, arguments: Arguments, node: ast.AST, frame: Frame) -> Value:
         """A call; what a list is given stays there over the turns."""
@@ -89,7 +89,7 @@ class Accumulating(Execution):
             self._marks[loop] = self.heap.new(TOTAL, TOTAL, loop, 0, key=TOTAL).number
         return self._marks[loop]
 
-    def _places(self, target: ast.expr, frame: Frame) -> list[Location]:
+    def _places_of_target(self, target: ast.expr, frame: Frame) -> list[Location]:
         """Where the variable of a sum is; of an entry also what holds it."""
         if not isinstance(target, ast.Subscript):
             at = self.location(target, frame)
