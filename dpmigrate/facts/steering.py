@@ -17,7 +17,8 @@ from dpmigrate.facts.decisions import drawn, in_training
 from dpmigrate.facts.kept import switched
 from dpmigrate.facts.library import INNER_MODULES, PARAMETERS
 from dpmigrate.facts.nodes import walk
-from dpmigrate.facts.origins import of_clock, of_data, of_weights
+from dpmigrate.facts.origins import of_clock, of_data, of_weights, origins
+from dpmigrate.facts.randomness import drawing
 from dpmigrate.facts.ranks import local_tests
 from dpmigrate.facts.sampled import made_global
 from dpmigrate.facts.scopes import Binding
@@ -53,7 +54,9 @@ class Kind(enum.Enum):
 
 
 #: what is drawn for weights comes from one stream (DPM129), what is drawn for a step's samples from the rank's own
-_DRAWN = (Kind.RATE, Kind.OPTIMIZER)
+_DRAWN = (Kind.RATE, Kind.OPTIMIZER, Kind.PASS)
+#: draws of several things, and in place
+_SEVERAL = frozenset({"sample", "choices", "shuffle", "permutation"})
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -157,10 +160,34 @@ def _frozen(script: Script) -> Iterator[Steered]:
 
 
 def _passes(script: Script) -> Iterator[Steered]:
-    """Where a training step calls a model."""
+    """Where a training step calls a model, with single numbers that it draws and gives to it, and where it says what its loss is."""
     for call in script.roles.calls:
         if script.roles.model_vals(call.func) and not script.roles.inside_module(call) and in_training(script, call):
-            yield Steered(call, Kind.PASS)
+            given = [*call.args, *(k.value for k in call.keywords)]
+            yield Steered(call, Kind.PASS, tuple(v for v in given if _single_draw(script, v)))
+    for attribute in script.names.attributes("backward"):
+        loss = attribute.value
+        if isinstance(loss, ast.Name) and not script.roles.inside_module(loss) and in_training(script, loss):
+            bound = script.names.bindings(script.names.scope_of[loss], loss.id)
+            yield from (Steered(b.target, Kind.PASS) for b in bound if b.how in ("assign", "aug"))
+
+
+def _single_draw(script: Script, value: ast.expr) -> bool:
+    """Whether a value is made of a draw of Python's or NumPy's that gives one thing: ``random.choice(tasks)``, ``np.random.uniform(0, 1)``."""
+    if not drawn(script.roles, value):
+        return False
+    draws = [n for n, _ in origins(script.roles, value) if isinstance(n, ast.Call) and drawing(script.roles, n)]
+    return all(_of_one(script, n) for n in draws)
+
+
+def _of_one(script: Script, draw: ast.Call) -> bool:
+    """Whether a draw gives one thing: those of NumPy have a size as third argument, or as the only one."""
+    dotted = script.names.dotted(draw.func)
+    head, _, word = dotted.rpartition(".")
+    if word in _SEVERAL or any(k.arg in ("size", "k") for k in draw.keywords):
+        return False
+    sized = {"rand": 0, "randn": 0, "random": 0, "random_sample": 0, "standard_normal": 0, "choice": 1}.get(word, 2)
+    return head == "random" or (head == "numpy.random" and len(draw.args) <= sized)
 
 
 def _gradients(script: Script) -> Iterator[Steered]:

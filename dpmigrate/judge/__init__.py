@@ -16,6 +16,7 @@ from dpmigrate.judge import (
     assumed,
     backwards,
     bound,
+    chosen,
     classes,
     counts,
     devices,
@@ -40,7 +41,7 @@ from dpmigrate.program import Program
 COUPLED, ALONE, TOTALS = totals.COUPLED, files.ALONE, own_totals.NAME
 unfinished = files.unfinished
 _INVARIANTS = (
-    bound, group, given, wrapped, sharded, epochs, streams, parted, totals, own_totals, unused, backwards, files,
+    bound, group, given, wrapped, sharded, epochs, streams, parted, totals, own_totals, chosen, unused, backwards, files,
     devices, classes, counts, scaling, statistics, replicas,
 )  # fmt: skip
 

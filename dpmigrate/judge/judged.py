@@ -30,9 +30,9 @@ from dpmigrate.execution.values import (
     known,
     value,
 )
-from dpmigrate.judge.accumulating import Accumulating
 from dpmigrate.judge.batch_norms import layers
 from dpmigrate.judge.cached import cached, hands_out, last_name, undivided
+from dpmigrate.judge.choosing import Choosing
 from dpmigrate.judge.notes import (
     AT_WRAP,
     AUTOCAST,
@@ -73,7 +73,7 @@ from dpmigrate.library.torch_optim import MADE_WITH
 from dpmigrate.program import Program
 
 
-class Judged(Accumulating):
+class Judged(Choosing):
     """An execution in which draws say whether all ranks draw the same numbers in training.
 
     That is put together where they draw: events that happen on several ways join their values.

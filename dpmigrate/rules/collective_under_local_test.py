@@ -8,8 +8,9 @@ expression) whose test may differ between ranks: `if val_loss < best: test(…)`
 The same for whatever changes the course of the training beside its gradients: steps of a scheduler and `group["lr"] = …`, gradients that are clipped or set
 by hand, weights that are changed or restored, optimizers and losses that are replaced, flags and factors that later steps go by. And for the numbers that these
 are given: a rate that is drawn, made of a loss or of the clock, weights that are scaled by a number of the batch. And for draws by which a step calls the
-model in one way or another, as in CutMix with a probability and in teacher forcing: the draw is one for the whole batch. Draws in a model's `forward` are a
-rank's own.
+model in one way or another or takes one loss or another, as in CutMix with a probability, in teacher forcing and in `task = random.choice(tasks)`, and for
+single numbers that the step draws from Python's or NumPy's stream and gives to the model: the draw is one for the whole batch. Draws in a model's `forward`
+are a rank's own.
 
 ## Why it matters
 A rank that finds the test false does not take part, and the others wait for it until the timeout. Values that were computed in full on every rank may differ

@@ -1,0 +1,27 @@
+"""A draw by which a step has one loss or another is one for all ranks."""
+
+from __future__ import annotations
+
+import pytest
+
+from dpmigrate.judge import chosen, judged
+from tests.judge.trained import result
+
+_LOSS = "if {test}:\n    extra = z.pow(2).mean()\nelse:\n    extra = z.abs().mean()\nextra.backward()"
+
+
+@pytest.mark.parametrize(
+    ("step", "wrong"),
+    [
+        pytest.param("task = random.choice(['a', 'b'])\nz = model(x)\n" + _LOSS.format(test="task == 'a'"), True, id="a task"),
+        pytest.param("z = model(x)\n" + _LOSS.format(test="np.random.rand() < 0.5"), True, id="a probability"),
+        pytest.param("task = ddp.from_main(random.choice(['a', 'b']))\nz = model(x)\n" + _LOSS.format(test="task == 'a'"), False, id="rank 0's task"),
+        pytest.param("z = model(x)\n" + _LOSS.format(test="i % 2"), False, id="the number of the turn"),
+        pytest.param("if random.random() < 0.5:\n    x = x.flip(1)\nz = model(x)\nz.mean().backward()", False, id="samples that are flipped"),
+        pytest.param("model.state = None\nif random.random() < 0.5:\n    model.state = model(x).mean()\nmodel.state.backward()", True, id="an attribute"),
+        pytest.param("z = model(x).mean()\nif random.random() < 0.5:\n    z += model(x).pow(2).mean()\nz.backward()", True, id="a term that is added"),
+    ],
+)
+def test_what_a_loss_goes_by(step: str, wrong: bool) -> None:
+    found = [f for f in judged(result(step=step)).faults if f.invariant == chosen.NAME]
+    assert bool(found) is wrong
