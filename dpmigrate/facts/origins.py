@@ -10,6 +10,7 @@ from dpmigrate.facts.library import CLOCKS, MUTATORS
 from dpmigrate.facts.names import last, of_self
 from dpmigrate.facts.nodes import children, walk
 from dpmigrate.facts.randomness import drawing
+from dpmigrate.facts.reaching import may_reach
 from dpmigrate.facts.roles import Roles
 from dpmigrate.facts.scopes import Binding
 
@@ -47,13 +48,15 @@ def origins(
         if not isinstance(n, ast.Name) or not isinstance(n.ctx, ast.Load):
             continue
         variable = roles.names.variable(roles.names.scope_of[n], n.id)
-        if variable is None or variable in seen:
+        if variable is None:
             continue
-        seen.add(variable)
-        todo += _put_in(roles, n)
+        if variable not in seen:
+            seen.add(variable)
+            todo += _put_in(roles, n)
         for b in roles.names.bindings(*variable):
-            if _in_evaluation(roles, b.target, n):
+            if b in seen or not may_reach(roles.names, b, n) or _in_evaluation(roles, b.target, n):
                 continue
+            seen.add(b)
             if b.how == "for" and b.value is not None and not _counted(b):
                 yield n, b
                 todo.append(b.value)
@@ -88,7 +91,7 @@ def _put_in(roles: Roles, node: ast.Name) -> Iterator[ast.AST]:
         call = roles.names.parent[above]
         if isinstance(above, ast.Attribute) and above.attr in MUTATORS and isinstance(call, ast.Call):
             yield from call.args
-        elif isinstance(above, ast.Subscript) and isinstance(above.ctx, ast.Store):
+        elif isinstance(above, ast.Subscript) and above.value is use and isinstance(above.ctx, ast.Store):
             yield from (v for v in [getattr(roles.names.statement(above), "value", None)] if v is not None)
 
 

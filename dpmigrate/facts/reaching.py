@@ -28,6 +28,10 @@ def reaching(names: Names, node: ast.Name) -> Binding | None:
     return _Search(names, bound).upward(node)
 
 
+#: what goes elsewhere than to the next statement
+_LEAVES = (ast.Return, ast.Raise, ast.Break, ast.Continue)
+
+
 class _Search:
     def __init__(self, names: Names, bound: Sequence[Binding]) -> None:
         self.names = names
@@ -74,6 +78,45 @@ class _Search:
         if isinstance(parent, ast.If):
             return None, bool(self._in(parent.test))  # what its other branch binds is not seen here
         return None, bool(self._in(parent))  # bound in a turn before, in the body of a ``try``, by a pattern
+
+
+def may_reach(names: Names, b: Binding, read: ast.Name) -> bool:
+    """Whether a read may see a binding: not where another one of the name stands between them on every way."""
+    if b.how not in ("assign", "aug", "for", "with") or names.function(b.target) is not names.function(read):
+        return True
+    inside: ast.AST = names.statement(read)
+    while True:
+        parent = names.parent[inside]
+        for statement in reversed(_before(parent, inside)):
+            if names.is_inside(b.target, statement):
+                return True
+            if _binds(statement, read.id):
+                return False
+        if isinstance(parent, FunctionNode | ast.Module):
+            return False
+        if isinstance(parent, ast.If):
+            if names.is_inside(b.target, parent.test):
+                return True
+        elif names.is_inside(b.target, parent):
+            return True  # in a turn before, at the head of the loop, in a ``try``
+        elif isinstance(parent, ast.For | ast.AsyncFor) and inside in parent.body and _stored(parent.target, read.id):
+            return False
+        inside = parent
+
+
+def _binds(statement: ast.stmt, name: str) -> bool:
+    """Whether a statement binds a name on each way behind it."""
+    if isinstance(statement, ast.Assign):
+        return any(_stored(t, name) for t in statement.targets)
+    if isinstance(statement, ast.AnnAssign):
+        return statement.value is not None and _stored(statement.target, name)
+    if isinstance(statement, ast.If):
+        return all(any(_binds(s, name) or isinstance(s, _LEAVES) for s in block) for block in (statement.body, statement.orelse))
+    return isinstance(statement, ast.With | ast.AsyncWith) and any(_binds(s, name) for s in statement.body)
+
+
+def _stored(target: ast.expr, name: str) -> bool:
+    return any(isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store) for n in ast.walk(target))
 
 
 def _before(parent: ast.AST, inside: ast.AST) -> Sequence[ast.stmt]:

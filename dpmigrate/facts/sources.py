@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from dpmigrate.facts.library import GROWS
 from dpmigrate.facts.names import FunctionNode
 from dpmigrate.facts.nodes import walk
+from dpmigrate.facts.reaching import may_reach, reaching
 from dpmigrate.facts.scopes import Variable
 
 if TYPE_CHECKING:
@@ -32,8 +33,21 @@ def marks(roles: Roles, *nodes: ast.AST) -> set[Mark]:
         if isinstance(n, ast.Attribute):
             found.add(ast.unparse(n))
         elif isinstance(n, ast.Name) and n.id != "self":
-            found.add(roles.names.meant(n) or n.id)
+            found.add(_of_loop(roles, n) or roles.names.meant(n) or n.id)
     return found
+
+
+def _of_loop(roles: Roles, node: ast.Name) -> str | None:
+    """A variable of a ``for`` that is nothing behind it, and whose name may mean another thing elsewhere: ``for name, loss in losses.items():``."""
+    names = roles.names
+    for loop in names.ancestors(node, below=names.function(node)):
+        if isinstance(loop, ast.For) and any(t.id == node.id for t in walk(loop.target) if isinstance(t, ast.Name)):
+            head = next((b for b in names.bindings(names.scope_of[node], node.id) if b.how == "for" and names.is_inside(b.target, loop.target)), None)
+            if head is None or (node is not head.target and reaching(names, node) is not head):
+                return None
+            reads = (r for r in names.uses(names.scope_of[node], node.id) if isinstance(r, ast.Name) and isinstance(r.ctx, ast.Load))
+            return None if any(may_reach(names, head, r) for r in reads if not names.is_inside(r, loop)) else f"{node.id} of {loop.lineno}:{loop.col_offset}"
+    return None
 
 
 def loss_sources(roles: Roles, *, regions: bool = True) -> frozenset[Mark]:
