@@ -169,13 +169,15 @@ class Stretch:
 def stretch(roles: Roles, stmt: ast.stmt, parts: Callable[[ast.expr], bool]) -> Stretch | None:
     """What ranks must go through one after the other, or wait before, so that no test is asked while another rank is at work there.
 
-    ``parts`` says which tests may then fall out differently. The outermost of them round the statement, a ``try`` whose handler it stands in, and the early
-    returns before it are inside. None where an early return stands in another block.
+    ``parts`` says which tests may then fall out differently. The outermost of them round the statement, a ``try`` whose handler it stands in, a loop whose
+    turns such a test cuts short, and the early returns before it are inside. None where an early return stands in another block.
     """
     names, found = roles.names, stmt
     inner: ast.AST = stmt
     for a in takewhile(lambda a: not isinstance(a, FunctionNode), names.ancestors(stmt)):
         if (isinstance(a, ast.If) and parts(a.test)) or (isinstance(a, ast.Try) and isinstance(inner, ast.ExceptHandler) and _meets_some(inner)):
+            found = a
+        elif isinstance(a, Loop) and _left_out(roles, a, inner, parts):
             found = a
         inner = a
     block, function = names.block(found), names.function(stmt)
@@ -188,6 +190,16 @@ def stretch(roles: Roles, stmt: ast.stmt, parts: Callable[[ast.expr], bool]) -> 
                 return None
             first = min(first, *holding, key=position)
     return Stretch(first, found if first is found else block[-1])
+
+
+def _left_out(roles: Roles, loop: ast.AST, inner: ast.AST, parts: Callable[[ast.expr], bool]) -> bool:
+    """Whether a turn may go by a statement of the loop, or end the loop before it, by tests that may fall out differently: ``if there: continue``."""
+    names = roles.names
+    for leave in (n for n in walk(loop) if isinstance(n, ast.Continue | ast.Break) and position(n) < position(inner)):
+        around = list(takewhile(lambda a: a is not loop, names.ancestors(leave)))
+        if not any(isinstance(a, Loop) for a in around) and any(isinstance(a, ast.If) and parts(a.test) for a in around):
+            return True
+    return False
 
 
 # ------------------------------------------------------------------ what only rank 0 does

@@ -108,6 +108,18 @@ def test_an_early_return_goes_with_it() -> None:
     ]
 
 
+def test_a_loop_goes_with_the_turns_that_it_leaves_out() -> None:
+    """Rank 0 makes what the others then find: their turns would end before they come to where they wait."""
+    text = whole(
+        imports="import os\nimport gdown",
+        defs="def fetch(names):\n    for name in names:\n        if os.path.isdir(name):\n            continue\n        gdown.download(name)\n        print(name)\n",
+        setup="fetch(['a', 'b'])",
+    )
+    lines = [one.strip() for one in text.splitlines()]
+    assert lines[lines.index("for name in names:") - 1] == "with ddp.main_first():"
+    assert lines.count("with ddp.main_first():") == 1
+
+
 def test_two_in_one_function_wait_once() -> None:
     defs = "def fetch(path):\n    if os.path.exists(path):\n        return\n    gdown.download(path)\n    gdown.download(path + 'x')"
     assert whole(imports="import gdown", defs=defs, setup="fetch('f')").count("main_first") == 1
