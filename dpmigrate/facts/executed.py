@@ -11,8 +11,9 @@ import ast
 from collections.abc import Collection, Iterable, Iterator
 
 from dpmigrate.execution.engine import Execution
+from dpmigrate.execution.placements import EQUAL
 from dpmigrate.execution.trace import Event
-from dpmigrate.execution.values import Const, Ref, const, data
+from dpmigrate.execution.values import Const, Ref, const, data, placement_of
 from dpmigrate.facts.loops import BatchLoop
 from dpmigrate.facts.names import FunctionNode, Names
 from dpmigrate.facts.nodes import walk
@@ -57,6 +58,24 @@ class Executed:
         if self._ran is None:
             self._ran = {_place(s) for s in result.trace.ran}
         return result.trace.ended is not None or _place(stmt) in self._ran
+
+    @property
+    def unknown(self) -> set[str]:
+        """The library functions that the program calls and that no table knows."""
+        return {name for name, known in before(self._program).trace.foreign.items() if not known}
+
+    def alike(self, test: ast.expr) -> bool:
+        """Whether the test of an ``if`` falls out alike on all ranks, asked before the first batch is taken: on one process nothing else tells which
+        numbers of batches ranks would have for themselves. Files are taken to be the same everywhere.
+        """
+        result = before(self._program)
+        asked = [s for s in result.trace.ran if isinstance(s, ast.If) and _place(s.test) == _place(test)]
+        if result.trace.ended is not None or not asked:
+            return False
+        first = min((e.number for e in result.trace.of("pass", "batch")), default=None)
+        events = [e for e in result.trace.of("branch") if e.node in asked]
+        late = any(first is not None and e.number > first for e in events)
+        return not late and all(e.parted is None and placement_of(e.values["test"]).kind in EQUAL for e in events)
 
 
 def training_side(program: Program, roles: Roles, loop: BatchLoop) -> Phases | None:

@@ -137,7 +137,7 @@ def reached_together(roles: Roles, node: ast.AST) -> bool:
     return True
 
 
-def asks_files(roles: Roles, test: ast.expr) -> bool:
+def asks_files(roles: Roles, test: ast.AST) -> bool:
     """Whether the test looks at files, which another rank may be writing: ``os.path.exists(p)``, ``p.is_file()``."""
     called = [n.func for n in walk(test) if isinstance(n, ast.Call)]
     return any(roles.names.dotted(f) in _FILE_QUESTIONS or (isinstance(f, ast.Attribute) and f.attr in _FILE_TESTS) for f in called)
@@ -175,9 +175,9 @@ def stretch(roles: Roles, stmt: ast.stmt, parts: Callable[[ast.expr], bool]) -> 
     names, found = roles.names, stmt
     inner: ast.AST = stmt
     for a in takewhile(lambda a: not isinstance(a, FunctionNode), names.ancestors(stmt)):
-        if (isinstance(a, ast.If) and parts(a.test)) or (isinstance(a, ast.Try) and isinstance(inner, ast.ExceptHandler) and _meets_some(inner)):
-            found = a
-        elif isinstance(a, Loop) and _left_out(roles, a, inner, parts):
+        handled = isinstance(a, ast.Try) and isinstance(inner, ast.ExceptHandler) and _meets_some(inner)
+        cut = isinstance(a, Loop) and _left_out(roles, a, inner, parts)
+        if isinstance(a, ast.stmt) and (handled or cut or (isinstance(a, ast.If) and parts(a.test))):
             found = a
         inner = a
     block, function = names.block(found), names.function(stmt)

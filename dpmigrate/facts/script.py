@@ -10,6 +10,8 @@ from functools import cached_property
 
 from dpmigrate.contract import ALIAS, MODULE
 from dpmigrate.facts import builds, counters, division, evaluation, launch, layers, losses, precision, ranks
+from dpmigrate.facts.control import uniform
+from dpmigrate.facts.decisions import drawn
 from dpmigrate.facts.dormant import take_out
 from dpmigrate.facts.entry import Entry, find_entry
 from dpmigrate.facts.executed import Executed, take_out_untrained, training_side, unfinished_loads
@@ -19,6 +21,7 @@ from dpmigrate.facts.modes import default_path
 from dpmigrate.facts.modules import Modules
 from dpmigrate.facts.names import FunctionNode, Loop, Names, position
 from dpmigrate.facts.nodes import walk
+from dpmigrate.facts.origins import origins
 from dpmigrate.facts.parameters import Change, changes
 from dpmigrate.facts.perturbations import perturbations
 from dpmigrate.facts.phases import Phases, phases
@@ -157,6 +160,24 @@ class Script:
     @property
     def _wraps_data_parallel(self) -> bool:
         return any(self.values.is_wrap(c) for c in self.roles.calls)
+
+    def parted(self, node: ast.AST) -> bool:
+        """Whether some ranks may come to the node and others not, where the execution does not show that the tests on the way fall out alike."""
+        if not ranks.parted(self.roles, node) or ranks.caught(self.roles, node):
+            return ranks.parted(self.roles, node)
+        return not all(map(self.alike, (*ranks.local_tests(self.roles, node), *ranks.ends_before(self.roles, node))))
+
+    def alike(self, test: ast.expr) -> bool:
+        """Whether a test falls out alike on all ranks: as can be proved, or as an execution shows of one that draws nothing, asks for no files and is made
+        of nothing that code which is not seen gives.
+        """
+        if uniform(self.names, test):
+            return True
+        of_files = any(ranks.asks_files(self.roles, n) for n in (test, *self.roles.all_entered(test)))
+        if of_files or drawn(self.roles, test) or not self.executed.alike(test):
+            return False
+        unknown = self.executed.unknown
+        return not any(isinstance(n, ast.Call) and self.names.dotted(n.func) in unknown for n, _ in origins(self.roles, test))
 
     # ------------------------------------------------------------------ text
     def span(self, node: ast.AST) -> Span:

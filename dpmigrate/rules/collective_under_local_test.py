@@ -64,8 +64,8 @@ def collective_under_local_test(script: Script) -> Iterator[Hit]:
     tests: dict[ast.expr, None] = {}
     places = [*script.meetings, *plateau_metrics(script), *(call for call, _ in waits_for_files(script)), *answers(script)]
     for place in places:
-        for test in (*local_tests(script.roles, place), *ends_before(script.roles, place)):
-            tests[test] = None
+        found = dict.fromkeys((*local_tests(script.roles, place), *ends_before(script.roles, place)))
+        tests |= {t: None for t in found if t not in tests and not script.alike(t)}
     tests |= {t: None for t in stops_at_file(script.roles) if not script.made_once(t) and not parted(script.roles, t)}
     for node in _alone(script, places):
         if isinstance(node, ast.ExceptHandler):

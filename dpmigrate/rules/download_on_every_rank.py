@@ -33,9 +33,8 @@ import ast
 from collections.abc import Iterator, Set
 
 from dpmigrate.edit import AddImport, Edit, Enclose
-from dpmigrate.facts.control import uniform
 from dpmigrate.facts.outside import called, downloading, downloads, postponed
-from dpmigrate.facts.ranks import Stretch, asks_files, parted, run_by_all, stretch
+from dpmigrate.facts.ranks import Stretch, asks_files, run_by_all, stretch
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
@@ -88,8 +87,8 @@ def download_on_every_rank(script: Script) -> Iterator[Hit]:
 
 def _together(script: Script, stmt: ast.stmt) -> Stretch | None:
     """What goes under the header: `if not os.path.exists(…)` must not be asked while rank 0 writes. None where perhaps not all ranks come by."""
-    whole = stretch(script.roles, stmt, lambda test: asks_files(script.roles, test) or not uniform(script.names, test))
-    return None if whole is None or parted(script.roles, whole.first) else whole
+    whole = stretch(script.roles, stmt, lambda test: asks_files(script.roles, test) or not script.alike(test))
+    return None if whole is None or script.parted(whole.first) else whole
 
 
 def _inside(script: Script, whole: Stretch) -> list[ast.stmt]:

@@ -43,7 +43,7 @@ from collections.abc import Iterator
 from dpmigrate.edit import AddImport, Wrap
 from dpmigrate.facts.fresh import clocks, file_tests, free_names, listings, own_folders
 from dpmigrate.facts.names import FunctionNode
-from dpmigrate.facts.ranks import asks_files, caught, ends_before, leading_to, left_to_main, local_tests, parted, run_by_all
+from dpmigrate.facts.ranks import asks_files, caught, ends_before, leading_to, left_to_main, local_tests, run_by_all
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
@@ -63,7 +63,7 @@ def path_differs_per_rank(script: Script) -> Iterator[Hit]:
             yield _told(script, call, "each rank would make a path of its own", "{}")
     for call in own_folders(script):
         message = "each rank would make a directory of its own, and look there for what rank 0 has saved in another one"
-        if run_by_all(script.roles, call) and not parted(script.roles, call):
+        if run_by_all(script.roles, call) and not script.parted(call):
             yield Hit(call, message, (Wrap(script.span(call), f"{script.ddp}.main_folder({{}})"), AddImport(script.import_line)))
     for call, lists in listings(script):
         if run_by_all(script.roles, call) and not left_to_main(script.roles, call) and not script.made_once(call):
@@ -81,7 +81,7 @@ _FREE = "each rank would look for a free name by itself, and take another one: s
 def _told(script: Script, node: ast.expr, message: str, inner: str, outer: str = "{}") -> Hit:
     """What rank 0 sees, on every rank, together with the tests by which all come there."""
     tests = dict.fromkeys(file_tests(script, node))
-    if parted(script.roles, node):
+    if script.parted(node):
         if not _by_files_alone(script, node):
             return Hit(node, message, severity=Severity.WARNING, advice="make the path before the test, where all ranks come: ddp.from_main(...)")
         tests |= dict.fromkeys(local_tests(script.roles, node))
@@ -94,4 +94,4 @@ def _by_files_alone(script: Script, node: ast.expr) -> bool:
     ways = list(leading_to(script.roles, node))
     tests = list(local_tests(script.roles, node))
     asked = (asks_files(script.roles, t) or any(script.names.is_inside(w, t) for w in ways) for t in tests)
-    return all(asked) and not any(parted(script.roles, t) for t in tests) and not caught(script.roles, node) and not any(ends_before(script.roles, node))
+    return all(asked) and not any(script.parted(t) for t in tests) and not caught(script.roles, node) and not any(ends_before(script.roles, node))

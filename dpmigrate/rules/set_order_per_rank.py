@@ -31,7 +31,7 @@ from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, Wrap
 from dpmigrate.facts.outside import downloads
-from dpmigrate.facts.ranks import left_to_main, parted, run_apart, run_by_all
+from dpmigrate.facts.ranks import left_to_main, run_apart, run_by_all
 from dpmigrate.facts.script import Script
 from dpmigrate.facts.sets import ordered
 from dpmigrate.model import Fix, Severity
@@ -51,7 +51,7 @@ def set_order_per_rank(script: Script) -> Iterator[Hit]:
                 advice="sort the set: sorted(…) has the same order everywhere",
             )  # fmt: skip
             continue
-        if parted(script.roles, place):
+        if script.parted(place):
             yield Hit(
                 place, "the order of a set differs between processes, and perhaps not all of them come here", severity=Severity.BLOCKER,
                 advice="sort the set: sorted(…) has the same order everywhere",
