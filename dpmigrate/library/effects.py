@@ -218,9 +218,11 @@ def shapeless(site: Site) -> Value:
     return site.data(p, keep_axes=False)
 
 
-def batched(least: int) -> Effect:
-    """A function of the last axes of tensors (``inverse``): coupled where there are fewer than
-    ``least``.
+def batched(least: int, *, square: bool = False) -> Effect:
+    """A function of the last axes of tensors (``svd``): coupled where there are fewer than ``least``.
+
+    ``square``: of two axes that are as long as each other (``inverse``), as those of the samples and
+    the features of one batch are not: the samples stand before them.
     """
 
     def effect(site: Site) -> Value:
@@ -228,6 +230,8 @@ def batched(least: int) -> Effect:
         if found is None:
             return site.each()
         if found.axes is None:
+            if square and not found.placement.axis:
+                return site.data(found.placement, keep_axes=False)
             return site.unknown(f"whether samples meet in {site.word}")
         beside = found.placement.axis < found.axes - least
         return site.data(found.placement if beside else placements.PER_RANK, keep_axes=False)

@@ -6,7 +6,16 @@ from dpmigrate.execution import arithmetic, placements
 from dpmigrate.execution.placements import Kind, Placement
 from dpmigrate.execution.values import Data, Value, const, data, items, placement_of
 from dpmigrate.library.effects import cut
-from dpmigrate.library.sites import Effect, Site, dims_of, least_dim, on_axis, one_dim, rows_of
+from dpmigrate.library.sites import (
+    Effect,
+    Site,
+    dims_of,
+    least_dim,
+    on_axes,
+    on_axis,
+    one_dim,
+    rows_of,
+)
 
 #: reductions that give values and their places when they are given an axis
 _PAIRS = ("max", "min", "median", "nanmedian", "mode", "kthvalue")
@@ -36,7 +45,7 @@ def reduce(how: str, at: int = 1, keep: int = 2, default: int | None = None) -> 
             return _pair(site, dims, _not_rows(site, first, how, _left(site, first, dims, keep)))
         if dims is None:
             return site.data(_over(found.placement, how), axes=0)
-        hits = [on_axis(d, found) for d in dims]
+        hits = on_axes(dims, found)
         kept = _keeps(site, keep)
         if None in hits or kept is None:
             return site.unknown(f"which axis of {site.word} runs over the samples")
@@ -196,7 +205,7 @@ def along(at: int = 1, default: int | None = -1) -> Effect:
         if dims is None and default is None:
             return site.data(placements.PER_RANK, keep_axes=False)
         dims = dims if dims is not None else [default if default is not None else 0]
-        hits = [on_axis(d, found) for d in dims]
+        hits = on_axes(dims, found)
         if None in hits:
             return site.unknown(f"which axis of {site.word} runs over the samples")
         placement = placements.PER_RANK if any(hits) else found.placement

@@ -52,6 +52,7 @@ from dpmigrate.library import (
     torch_process,
     torch_products,
     torch_shapes,
+    torch_sparse,
     torch_tensor,
     torch_tools,
     trackers,
@@ -71,7 +72,7 @@ if TYPE_CHECKING:
 TABLES: tuple[ModuleType, ...] = (
     torch_tools, builtins, reflection, iterators, collections, command_line, stdlib, processes,
     writers, texts, numpy, torch_math, torch_products, torch_more, torch_distributions,
-    torch_factories, torch_shapes, torch_tensor, gradients, modules, unseen_models, wrappers, losses, module_lists, torch_nn,
+    torch_factories, torch_shapes, torch_sparse, torch_tensor, gradients, modules, unseen_models, wrappers, losses, module_lists, torch_nn,
     torch_optim, torch_amp, torch_data, batches, torch_process, devices, distributed, runtime,
     runtime_reductions, streams, files, progress, trackers, transformers, vision, metrics,
     families, pure, python_names, array_names, rearranging, configs, networks, sequence_models,

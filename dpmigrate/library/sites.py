@@ -342,6 +342,16 @@ def on_axis(dim: int, found: Data) -> bool | None:
     return None if dim < -1 or found.bare else False
 
 
+def on_axes(dims: list[int], found: Data) -> list[bool | None]:
+    """The same of several axes. The last ones of all, two or more, are those of a grid (``(-2, -1)``
+    of images), as a layer on a grid goes over them: the samples stand before them.
+    """
+    last = sorted(dims) == list(range(-len(dims), 0)) and len(dims) > 1
+    if last and found.axes is None and not found.bare and not found.placement.axis:
+        return [False] * len(dims)
+    return [on_axis(d, found) for d in dims]
+
+
 def rows_of(v: Value) -> Data | None:
     """The data of a value whose axis runs over samples, whichever of its atoms it is."""
     found = tuple(a for a in v if isinstance(a, _MATTER))

@@ -80,7 +80,7 @@ torch.tensor([x.sum().item(), 1.0])
 torch.Tensor torch.FloatTensor torch.LongTensor torch.DoubleTensor torch.IntTensor
 torch.BoolTensor torch.ByteTensor torch.cuda.FloatTensor torch.cuda.LongTensor
 torch.cuda.ByteTensor torch.cuda.DoubleTensor torch.cuda.IntTensor torch.cuda.BoolTensor torch.HalfTensor torch.cuda.HalfTensor
-torch.sparse_coo_tensor torch.ShortTensor torch.CharTensor torch.BFloat16Tensor .new
+torch.ShortTensor torch.CharTensor torch.BFloat16Tensor .new
 """, literal_or_sizes, examples("""
 x.new(x.size(0), 2).fill_(1)
 x.new(x.size()).fill_(1)

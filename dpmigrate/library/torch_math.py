@@ -297,13 +297,15 @@ torch.bincount(t)
 torch.outer(x[:, 0], x[:, 0])
 """), _DOC),
     Row(both("""
-inverse pinverse det logdet slogdet svd svdvals eig eigh eigvals eigvalsh qr cholesky
-matrix_rank matrix_exp inv triu tril
-"""), batched(2), examples("""
-torch.svd(x)[1]
+inverse det logdet slogdet eig eigh eigvals eigvalsh cholesky matrix_exp inv
+"""), batched(2, square=True), examples("""
 (x[:, :, None] * x[:, None]).add(torch.eye(4)).inverse()
-x.triu()
+(x[:, :, None] * x[:, None]).det()
 w.inverse()
+"""), _DOC),
+    Row(both("pinverse svd svdvals qr matrix_rank triu tril"), batched(2), examples("""
+torch.svd(x)[1]
+x.triu()
 """), _DOC),
     Row(both("solve lstsq pca_lowrank"), unestablished("which samples meet"), examples("""
 torch.linalg.solve(w, w)

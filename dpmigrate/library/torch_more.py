@@ -98,12 +98,14 @@ w.split_with_sizes([1, 3])[0]
         coupled, ("torch.block_diag(w, w)", "torch.diagflat(w[0])"), _DOC),
     Row(both("addbmm"), matmul, ("torch.addbmm(w, w[None], w[None])",), _DOC),
     Row(both("""
-matrix_power cholesky_inverse lu cholesky_ex inv_ex pinv lu_factor householder_product
-"""), batched(2), examples("""
+matrix_power cholesky_inverse cholesky_ex inv_ex
+"""), batched(2, square=True), examples("""
 w.matrix_power(2)
 (x[:, :, None] * x[:, None]).matrix_power(2)
-torch.linalg.pinv(w)
 torch.linalg.matrix_power(w, 3)
+"""), _LINALG),
+    Row(both("lu pinv lu_factor householder_product"), batched(2), examples("""
+torch.linalg.pinv(w)
 """), _LINALG),
     Row(prefixed("torch.", """
 cholesky_solve lu_solve multi_dot solve_triangular cond tensorsolve tensorinv triangular_solve
@@ -118,10 +120,6 @@ torch.linalg.vecdot(x, y)
 torch.linalg.vecdot(x.t(), y.t())
 """), _LINALG),
     Row("torch.pairwise_distance", compared_rows(True), ("torch.pairwise_distance(x, y)",), _DOC),
-    Row("torch.fft.ihfft", along(2), ("torch.fft.ihfft(x).abs()",), _DOC),
-    Row("torch.fft.rfftn torch.fft.irfftn", along(2, None), examples("""
-torch.fft.rfftn(x, dim=(1,)).abs()
-"""), _DOC),
     Row("""
 torch.fft.fftfreq torch.fft.rfftfreq torch.bartlett_window torch.signal.windows.hamming
 torch.signal.windows.hann torch.signal.windows.gaussian torch.signal.windows.kaiser

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dpmigrate.execution import arithmetic
-from dpmigrate.execution.values import Value, placement_of
-from dpmigrate.library.effects import batched
+from dpmigrate.execution.arguments import Arguments
+from dpmigrate.execution.values import NONE, NOTHING, Value, const, items, placement_of
 from dpmigrate.library.products import einsum, matmul, tensordot
 from dpmigrate.library.reductions import along
 from dpmigrate.library.shapes import axes_of
@@ -16,7 +16,10 @@ _DOC = "https://docs.pytorch.org/docs/stable/torch.html"
 
 def spectrum_of_images(site: Site) -> Value | None:
     """``torch.fft.fft2(x, s, dim)``: along two axes, the last ones where none are named."""
-    return along(2)(site) if site.get(2, "dim") else batched(2)(site)
+    if site.get(2, "dim"):
+        return along(2)(site)
+    inner = Arguments([site.get(0) or NOTHING, NONE, items([const(-2), const(-1)])])
+    return along(2)(Site(site.m, site.name, inner, site.node, site.frame))
 
 
 def parts_of_complex(change: int) -> Effect:
@@ -86,26 +89,37 @@ torch.einsum('nf,fg', x, w)
 torch.einsum('nf,nf', x, y)
 """), _DOC),
     Row("""
-torch.fft.fft torch.fft.rfft torch.fft.irfft torch.fft.ifft torch.fft.hfft
+torch.fft.fft torch.fft.rfft torch.fft.irfft torch.fft.ifft torch.fft.hfft torch.fft.ihfft
 """, along(2), examples("""
 torch.fft.fft(x, dim=1).abs()
 torch.fft.fft(x, dim=0).abs()
 torch.fft.rfft(x).abs()
+torch.fft.ihfft(x).abs()
 """), "https://docs.pytorch.org/docs/stable/fft.html"),
     Row("torch.view_as_real", parts_of_complex(1), ("torch.view_as_real(torch.fft.fft(x))",), _DOC),
     Row("torch.view_as_complex", parts_of_complex(-1), ("torch.view_as_complex(torch.stack([x, x], -1)).abs()",), _DOC),
     Row("""
-torch.fft.fft2 torch.fft.ifft2 torch.fft.rfft2 torch.fft.irfft2
+torch.fft.fft2 torch.fft.ifft2 torch.fft.rfft2 torch.fft.irfft2 torch.fft.hfft2 torch.fft.ihfft2
 """, spectrum_of_images, examples("""
 torch.fft.fft2(x.view(-1, 2, 2)).abs()
 torch.fft.fft2(x).abs()
 torch.fft.fft2(x[:, None], dim=(1, 2)).abs()
 torch.fft.fft2(x[None], dim=(0, 1)).abs()
+torch.fft.rfft2(x.view(-1, 2, 2), dim=(-2, -1)).abs()
+torch.fft.fft2(x.view(-1, 1, 2, 2), dim=(-3, -2)).abs()
 """), "https://docs.pytorch.org/docs/stable/fft.html"),
     Row("""
-torch.fft.fftn torch.fft.ifftn torch.fft.fftshift torch.fft.ifftshift
+torch.fft.fftn torch.fft.ifftn torch.fft.rfftn torch.fft.irfftn torch.fft.hfftn torch.fft.ihfftn
 """, along(2, None), examples("""
 torch.fft.fftn(x, dim=(1,)).abs()
 torch.fft.fftn(x).abs()
+torch.fft.rfftn(x, dim=(1,)).abs()
+torch.fft.irfftn(x, dim=(1,)).abs()
+torch.fft.fftn(x.view(-1, 2, 2), dim=(-2, -1)).abs()
+"""), "https://docs.pytorch.org/docs/stable/fft.html"),
+    Row("torch.fft.fftshift torch.fft.ifftshift", along(1, None), examples("""
+torch.fft.fftshift(x)
+torch.fft.fftshift(x, 1)
+torch.fft.fftshift(x.view(-1, 2, 2), dim=(-2, -1))
 """), "https://docs.pytorch.org/docs/stable/fft.html"),
 )  # fmt: skip

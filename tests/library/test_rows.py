@@ -26,9 +26,10 @@ def shares(numbers: dict[str, Any], own: torch.Tensor) -> dict[str, Any]:
     return {n: v if n == "w" else v[own] for n, v in numbers.items()}
 
 
-#: where the number of axes is not known, operands are taken to have as many, and -1 not to be the samples
+#: where the number of axes is not known, operands are taken to have as many, and -1, or the last axes that
+#: are named together, not to be the samples
 ASSUMED = ("(x[:, :1] - x[:, 0]).abs()", "torch.add(x.sum(1), y.sum(1, keepdim=True))",
-           "F.mse_loss(x[:, 0], y[:, :1])")  # fmt: skip
+           "F.mse_loss(x[:, 0], y[:, :1])", "torch.fft.fft2(x).abs()")  # fmt: skip
 
 
 @pytest.mark.parametrize("expression", EXAMPLES)
