@@ -10,6 +10,7 @@ from typing import Any
 from dpmigrate.execution import placements
 from dpmigrate.execution.placements import Kind, Placement
 from dpmigrate.execution.values import (
+    RESULTS,
     Atom,
     Const,
     Data,
@@ -444,7 +445,7 @@ def kind_of(found: list[Data]) -> str:
 
 
 #: kinds of data that are tensors when something is made of them
-_TENSORS = ("batch", "mask", "places", "order")
+_TENSORS = ("batch", "mask", "places", "order", RESULTS)
 #: operations on tensors that make a mask
 _MASKS = ("comparison", "~", "and", "or", "xor", "not")
 

@@ -18,6 +18,7 @@ from dpmigrate.execution.trace import Parting
 from dpmigrate.execution.values import (
     NONE,
     NOTHING,
+    RESULTS,
     SETTING,
     UNBOUND,
     Atom,
@@ -166,7 +167,7 @@ class AttributeParts(NameParts):
         """The atoms that may have an attribute: where a value may be a tensor, a plain container
         without it would stop the program.
         """
-        tensor = any(isinstance(a, Data) and a.kind == "tensor" for a in owner)
+        tensor = any(isinstance(a, Data) and a.kind in ("tensor", RESULTS) for a in owner)
         for atom in owner:
             if atom != UNBOUND and not (tensor and self._lacks(atom, name, node, frame)):
                 yield atom

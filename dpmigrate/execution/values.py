@@ -29,6 +29,8 @@ FEW = 6
 REASONS = 2
 #: the operation that takes the samples of a batch one by one
 ONE_SAMPLE = "one sample"
+#: the kind of what a network whose code is not seen gives: a tensor, or several results that are unpacked
+RESULTS = "results"
 #: a number that counts the samples of a batch from its first
 PLACE = "the place of a sample"
 

@@ -19,7 +19,7 @@ from dpmigrate.judge.notes import SHARE, TOLD_OF, is_loader
 from dpmigrate.judge.trial import Fault, Trial
 from dpmigrate.library.batches import divided
 from dpmigrate.library.runtime import IN_BLOCKS
-from dpmigrate.library.sites import OF_SAMPLES
+from dpmigrate.library.sites import OF_SAMPLES, UNSEEN_CODE
 from dpmigrate.library.streams import DRAW
 
 #: what a reduction makes whole
@@ -53,7 +53,10 @@ def faults(trial: Trial) -> Iterator[Fault]:
                 yield trial.fault(node, COUPLED, words, established=False)
         elif loss.placement != placements.MEAN and loss.placement.kind not in placements.EQUAL:
             known = loss.placement.kind is not Kind.UNKNOWN
-            yield trial.fault(node, NAME, f"the loss is {trial.since(loss)}", established=known)
+            words = f"the loss is {trial.since(loss)}"
+            if _since(loss).endswith(UNSEEN_CODE):
+                known, words = False, f"how the loss takes the samples together is not known: it is what {_since(loss)} gives"
+            yield trial.fault(node, NAME, words, established=known)
     for node, why in trial.unknown_losses():
         words = f"the loss may be one that is not known: {why}"
         yield trial.fault(node, NAME, words, established=False)

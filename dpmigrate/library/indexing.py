@@ -9,6 +9,7 @@ from dpmigrate.execution.values import (
     NONE,
     NOTHING,
     ONE_SAMPLE,
+    RESULTS,
     SETTING,
     Const,
     Data,
@@ -26,6 +27,7 @@ from dpmigrate.execution.values import (
 )
 from dpmigrate.library.factories import DRAWN_ORDER
 from dpmigrate.library.index_parts import Walk, at_one, followed, from_the_end, is_moving, kind_of_part, parts_of, ragged_rows, stand_beside
+from dpmigrate.library.results import part_of_results
 from dpmigrate.library.shapes import axes_of
 from dpmigrate.library.sites import PADDING, PART, SINGLE, WHICH_SAMPLE, Site, rows_of
 from dpmigrate.library.sizes import size_of
@@ -47,7 +49,10 @@ def index(site: Site) -> Value | None:
         if parts and any(d.origin is not None and d.origin.word == PART for d in data(owner)):
             _note_place(site, owner, kind_of_part(site, parts[0]), parts[0])  # of `x[:8]`
         return looked_up(site, owner, parts)
-    if isinstance(known(key), str):  # no tensor, but a dictionary that nobody saw: its fields
+    word = known(key)
+    if isinstance(word, str):  # no tensor, but a dictionary that nobody saw: its fields
+        if found.kind == RESULTS:
+            return part_of_results(site, found, word)
         return indexed(site, owner, found.placement, None)
     walk = followed(site, parts, found)
     if walk.to is None:

@@ -7,6 +7,7 @@ from dpmigrate.execution.heap import LENGTH
 from dpmigrate.execution.placements import Kind, Placement
 from dpmigrate.execution.values import (
     ONE_SAMPLE,
+    RESULTS,
     Data,
     Differs,
     Unknown,
@@ -33,7 +34,7 @@ def _tensors(site: Site, v: Value) -> Value:
     """What of a value may be put together: where it may be a tensor, a tuple or None in its place
     would stop the program.
     """
-    if not any(isinstance(a, Data) and a.kind == "tensor" for a in v):
+    if not any(isinstance(a, Data) and a.kind in ("tensor", RESULTS) for a in v):
         return v
     return tuple(a for a in v if isinstance(a, Data | Unknown | Differs) or site.m.object(a))
 

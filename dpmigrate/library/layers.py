@@ -15,6 +15,7 @@ from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import (
     NONE,
     NOTHING,
+    RESULTS,
     Data,
     Ref,
     Value,
@@ -29,7 +30,7 @@ from dpmigrate.library.copies import copy_of
 from dpmigrate.library.effects import cut
 from dpmigrate.library.joining import parts_of
 from dpmigrate.library.layer_table import BARE, LAYERS, implicit
-from dpmigrate.library.modules import MODEL, ROUND, each_data, forward, own_method, owned
+from dpmigrate.library.modules import GIVES_LOSS, MODEL, ROUND, each_data, forward, own_method, owned
 from dpmigrate.library.reductions import along
 from dpmigrate.library.sequences import ATTENDING, CELLS, RECURRENT, attending, cell, recurrent
 from dpmigrate.library.sites import Site, on_axis, rows_of
@@ -96,7 +97,7 @@ def layer_called(site: Site, made: Object) -> Value:
     name = foreign_name(site.m, made).removeprefix("Lazy")
     plain = Site(site.m, name, site.arguments, site.node, site.frame)
     if made.extra == MODEL:
-        result = sequence_models.called(plain, made) or detection.called(plain, made) or _model(plain)
+        result = sequence_models.called(plain, made) or detection.called(plain, made) or _model(plain, made)
     elif name in RECURRENT:
         result = recurrent(site, made, name)
     elif name in CELLS:
@@ -111,14 +112,18 @@ def layer_called(site: Site, made: Object) -> Value:
     return reached(result, made, site)
 
 
-def _model(site: Site) -> Value:
-    """A model of a library: a result for each sample, whose axes are not known. What it is given
-    has the samples first, numbers for each of them (times of a diffusion) as well.
+def _model(site: Site, made: Object) -> Value:
+    """A model of a library: a result for each sample, whose axes are not known, or their mean where it
+    is a loss. What it is given has the samples first, numbers for each of them (times of a diffusion)
+    as well.
     """
     p = placements.elementwise(map(placement_of, site.operands()))
     if p.kind is Kind.ROWS and p.axis:
         return site.unknown("how the model of a library lies across its samples")
-    return site.data(p, kind="tensor", keep_axes=False)
+    if site.m.heap.read((made.number, GIVES_LOSS)):
+        mean = placements.mean_over(p) if p.kind is Kind.ROWS else p
+        return site.data(mean, kind="tensor", axes=0, keep_axes=False)
+    return site.data(p, kind=RESULTS, keep_axes=False)
 
 
 def has_parameters(m: Execution, made: Object) -> bool:
@@ -146,11 +151,14 @@ def reach(v: Value, made: Object, site: Site) -> Value:
     if not site.grad():
         return cut(v)
     frozen = site.m.heap.read((made.number, "mode frozen")) == const(True)
-    whole = owned(site.m, made.number) if made.extra == MODEL else {made.number}
+    parts = {made.number}
+    if made.extra == MODEL:
+        held = site.m.objects(site.m.heap.read((made.number, GIVES_LOSS)) or value(Ref(made.number)))
+        parts = set().union(*(owned(site.m, o.number) for o in held))
     return tuple(
         a._replace(
             gradient="whole" if a.gradient == "none" and not frozen else a.gradient,
-            reached=a.reached if frozen else a.reached | whole,
+            reached=a.reached if frozen else a.reached | parts,
         )
         if isinstance(a, Data)
         else a

@@ -229,6 +229,8 @@ def gradients_cleared(site: Site) -> Value:
 
 #: what is kept of a library's module that calls another one, its field ``module``
 ROUND = "module round another one"
+#: a field of a model of a library that gives its loss: the parts that a gradient comes to
+GIVES_LOSS = "#gives"
 #: what is kept of a model of a library, whose parts are modules as well
 MODEL = "model of a library"
 
@@ -362,8 +364,7 @@ modules named_modules children named_children get_submodule
     Row(methods(_ANY, " ".join(REGISTERING)), registered, source=DOC),
     Row(methods(_ANY, "apply"), applied, source=DOC),
     Row(methods(_ANY, """
-register_forward_hook register_full_backward_hook register_forward_pre_hook
-register_backward_hook extra_repr __repr__ register_load_state_dict_post_hook
+register_full_backward_hook register_forward_pre_hook register_backward_hook extra_repr __repr__ register_load_state_dict_post_hook
 """), uniform, source=DOC),
     Row("<module>.__getitem__ <module>.__iter__", part, source=DOC),
     Row(methods(_ANY, "__getattr__"), named, source=DOC),

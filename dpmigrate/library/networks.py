@@ -73,6 +73,8 @@ def pooled(site: Site) -> Value:
     return site.data(p, axes=found.axes, keep_axes=False)
 
 
+#: options of losses by which samples meet, or do not all count
+_WHOLE = ("batch", "weight", "ignore_index", "normalized")
 #: how many arguments of such a function are no reduction where they are given by their place
 _PLAIN = 3
 
@@ -93,16 +95,17 @@ def _reduced(site: Site, fields: dict[str, Value], default: str, given: list[Val
     average = fields.get("size_average")
     if average:
         reduction = "none" if known(average) is False else "mean"
-    whole = fields.get("batch") or fields.get("weight")
+    whole = [v for n in _WHOLE if (v := fields.get(n)) and v not in (NONE, const(False))]
     operands = [v for v in (site.flat(a) for a in given) if v]
-    p = placements.elementwise(arithmetic.aligned(operands))
+    # labels (B,) of predictions (B, C) are taken by sample: no elements are put beside each other
+    p = placements.elementwise(map(placement_of, operands))
     if reduction == "" and p.kind not in placements.EQUAL:
         return site.unknown(f"how {site.word} takes the samples together")
     if p.kind is Kind.ROWS:
-        if (whole and whole != NONE and whole != const(False)) or p.axis:
+        if whole or p.axis:
             return site.unknown(f"how {site.word} takes the samples together")
         match reduction:
-            case "mean":
+            case "mean" | "batchmean":  # of all elements, or of the samples
                 p = placements.mean_over(p)
             case "sum":
                 p = placements.SUM
@@ -110,7 +113,7 @@ def _reduced(site: Site, fields: dict[str, Value], default: str, given: list[Val
                 pass
             case _:
                 return site.unknown("the reduction of a loss")
-    axes = 0 if reduction in ("mean", "sum") else None
+    axes = 0 if reduction in ("mean", "batchmean", "sum") else None
     return arithmetic.derived(
         site.word, p, operands, site.node, kind="tensor", axes=axes, keep_axes=False
     )
@@ -196,7 +199,8 @@ _MEANS = {
     ),
     "timm.loss": (
         "",
-        "LabelSmoothingCrossEntropy SoftTargetCrossEntropy",
+        "LabelSmoothingCrossEntropy SoftTargetCrossEntropy BinaryCrossEntropy"
+        " AsymmetricLossSingleLabel",
         "https://github.com/huggingface/pytorch-image-models/tree/main/timm/loss",
     ),
     "monai.losses": (
@@ -204,9 +208,14 @@ _MEANS = {
         "DiceLoss DiceCELoss DiceFocalLoss TverskyLoss GeneralizedDiceLoss FocalLoss",
         "https://docs.monai.io/en/stable/losses.html",
     ),
+    "segmentation_models_pytorch.losses": (
+        "",
+        "FocalLoss SoftBCEWithLogitsLoss SoftCrossEntropyLoss",
+        "https://smp.readthedocs.io/en/latest/losses.html",
+    ),
     "kornia.losses": (
-        "ssim_loss",
-        "SSIMLoss",
+        "ssim_loss dice_loss tversky_loss",
+        "SSIMLoss DiceLoss TverskyLoss",
         "https://kornia.readthedocs.io/en/latest/losses.html",
     ),
 }  # fmt: skip

@@ -5,9 +5,11 @@
 from __future__ import annotations
 
 from dpmigrate.execution import divergence
+from dpmigrate.execution.heap import ELEMENTS
 from dpmigrate.execution.values import (
     NONE,
     NOTHING,
+    RESULTS,
     SETTING,
     Atom,
     Const,
@@ -23,6 +25,7 @@ from dpmigrate.execution.values import (
 )
 from dpmigrate.library.effects import uniform
 from dpmigrate.library.layer_table import derives
+from dpmigrate.library.public_attributes import BASES_BY_NAME
 from dpmigrate.library.sites import Row, Site
 
 _DOC = "https://docs.python.org/3/library/functions.html"
@@ -125,11 +128,19 @@ def _has(site: Site, atom: Atom, name: str) -> bool | None:
         if site.m.in_class(cls, name):
             return True
         # wrappers hold their model as ``module``; no class of a library of modules has that
-        plain = not cls.extra.unknown and (not cls.extra.kinds or name == "module")
-        return False if plain else None
+        bare = not cls.extra.kinds or name == "module" or _lacking(cls.extra.foreign, name)
+        got = bool(site.m.method_of(made, "__getattr__"))  # it may find an attribute all the same
+        others = site.m.heap.read((made.number, "*")) or site.m.heap.read((made.number, ELEMENTS))
+        return False if bare and not (cls.extra.unknown or got or others) else None
     if name == "module" and made.kind in ("wrapper", "module", "container"):
         return made.kind == "wrapper"
     return None
+
+
+def _lacking(bases: tuple[str, ...], name: str) -> bool:
+    """Whether classes of libraries that an object derives from certainly have no such attribute."""
+    known = all(base in BASES_BY_NAME for base in bases)
+    return known and not name.startswith("_") and not any(name in BASES_BY_NAME[b] for b in bases)
 
 
 def is_instance(site: Site) -> Value:
@@ -157,10 +168,11 @@ def _is(site: Site, atom: object, cls: object) -> bool | None:
     if isinstance(atom, Const) and name.startswith("builtins."):
         return name == f"builtins.{atom.type}" or (atom.type == "bool" and name == "builtins.int")
     if isinstance(atom, Data):
+        tensor = atom.kind in ("tensor", RESULTS)
         if name == "torch.Tensor":
-            return atom.kind == "tensor"
+            return tensor
         if name.startswith("builtins.") or wanted is not None:
-            return False if atom.kind == "tensor" else None
+            return False if tensor else None
         return None
     if made is not None and made.kind == "instance" and wanted is not None:
         own = site.m.class_of(made)

@@ -22,9 +22,12 @@ from dpmigrate.library import (
     families,
     files,
     gradients,
+    hooks,
     iterators,
+    kernels,
     losses,
     metrics,
+    models_with_loss,
     module_lists,
     modules,
     networks,
@@ -72,10 +75,10 @@ if TYPE_CHECKING:
 TABLES: tuple[ModuleType, ...] = (
     torch_tools, builtins, reflection, iterators, collections, command_line, stdlib, processes,
     writers, texts, numpy, torch_math, torch_products, torch_more, torch_distributions,
-    torch_factories, torch_shapes, torch_sparse, torch_tensor, gradients, modules, unseen_models, wrappers, losses, module_lists, torch_nn,
+    torch_factories, torch_shapes, torch_sparse, torch_tensor, gradients, modules, hooks, unseen_models, wrappers, losses, module_lists, torch_nn,
     torch_optim, torch_amp, torch_data, batches, torch_process, devices, distributed, runtime,
     runtime_reductions, streams, files, progress, trackers, transformers, vision, metrics,
-    families, pure, python_names, array_names, rearranging, configs, networks, sequence_models,
+    families, pure, python_names, array_names, rearranging, configs, networks, models_with_loss, kernels, sequence_models,
     detection, experiments,
 )  # fmt: skip
 _OF_KIND = re.compile(r"<([\w|]+)>\.(\w+|\*)")
@@ -96,7 +99,7 @@ def _named(rows: Iterable[Row]) -> Iterator[tuple[str | tuple[str, str], Row]]:
 _SPACED = (
     "own_folder", "class_parser", "loss_of_a_library", "pooling_of_graphs", "noise_schedule",
     "list_of_texts", "tuple_class", "autograd_function", "library_model", "same_stream", "own_streams",
-    "main_first", "main_folder")
+    "main_first", "main_folder", "hook_handle")
 #: functions by their dotted names, and methods of data (with a leading dot)
 FUNCTIONS: dict[str, Row] = {}
 METHODS: dict[str, Row] = {}

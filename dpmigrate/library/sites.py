@@ -231,6 +231,8 @@ class Site:
 WHICH_SAMPLE = "which sample a rank has"
 PART, SINGLE = "part of a batch", "index of single samples"
 SHARE_OF_BATCHES = "a rank's share of the batches"
+#: how the origin of what a model gives ends of which nothing is known
+UNSEEN_CODE = "whose code is not seen"
 #: all of them: what is made of them depends on which samples a rank has
 OF_SAMPLES = (ONE_SAMPLE, WHICH_SAMPLE, PART, SINGLE, SHARE_OF_BATCHES)
 #: atoms that decide how a value lies: None and plain constants beside data are left out

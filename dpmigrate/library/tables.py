@@ -12,6 +12,7 @@ from dpmigrate.execution.heap import ELEMENTS, Object
 from dpmigrate.execution.machine import Frame, Machine
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import (
+    RESULTS,
     SETTING,
     Atom,
     Bound,
@@ -33,6 +34,7 @@ from dpmigrate.execution.values import (
 from dpmigrate.library import (
     batches,
     effects,
+    hooks,
     iterators,
     modules,
     pure,
@@ -50,7 +52,7 @@ from dpmigrate.library.registry import (
     canonical,
     kinds_of,
 )
-from dpmigrate.library.results import field_of
+from dpmigrate.library.results import field_of, part_of_results
 from dpmigrate.library.signatures import bound
 from dpmigrate.library.sites import Site
 from dpmigrate.library.unpacking import opening, unpacked
@@ -189,6 +191,8 @@ class Tables:
                 return row.effect(site)
             if name == "module":  # what a wrapper has, asked of what it gives
                 m.event("no attribute", node, frame, owner=value(receiver), name=const(name))
+            if receiver.kind == RESULTS and f".{name}" not in METHODS:
+                return part_of_results(site, receiver, name)
             field = receiver.kind == "batch" and f".{name}" not in METHODS
             field = field and ("batch", name) not in OF_KIND
             return batches.batch_attribute(site) if field else None
@@ -211,7 +215,7 @@ class Tables:
         for kind in self._kinds(m, receiver):
             row = OF_KIND.get((kind, "__call__"))
             if row is not None:
-                return row.effect(site)
+                return hooks.after(site, row.effect(site))
         return None
 
     def runs(self, m: Machine, made: Object) -> Bound | None:

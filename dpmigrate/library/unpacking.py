@@ -1,22 +1,27 @@
-"""Targets of an assignment that take the sizes of a tensor: ``b, c, h, w = x.shape``."""
+"""Targets of an assignment that take the sizes of a tensor, or the results of a network of which it is
+not seen how many there are: ``b, c, h, w = x.shape``, ``features, logits = model(x)``.
+"""
 
 from __future__ import annotations
 
 import ast
 
 from dpmigrate.execution.placements import Kind
-from dpmigrate.execution.values import SETTING, Data, Value
+from dpmigrate.execution.values import RESULTS, SETTING, Data, Value, value
 from dpmigrate.library.sites import Site
 from dpmigrate.library.sizes import is_shape, size_of
 
 
 def unpacked(site: Site, new: Value, count: int, star: int | None) -> list[Value] | None:
-    """The sizes one by one where ``count`` targets take them, the one at ``star`` any number.
+    """The sizes, or results, one by one where ``count`` targets take them, the one at ``star`` any
+    number.
 
     A tensor whose shape goes into so many targets has so many axes: the variable that holds it
-    is told. None where the value is no shape of unknown length.
+    is told. None where the value is neither.
     """
     (atom,) = new if len(new) == 1 else (None,)
+    if isinstance(atom, Data) and atom.kind == RESULTS:
+        return _results(site, atom, count, star)
     if not is_shape(atom):
         return None
     if star is None:
@@ -29,6 +34,13 @@ def unpacked(site: Site, new: Value, count: int, star: int | None) -> list[Value
     return [size_of(site, atom, i) if i < star else SETTING for i in range(star)] + [
         rest, *[SETTING] * (count - star - 1)
     ]  # fmt: skip
+
+
+def _results(site: Site, atom: Data, count: int, star: int | None) -> list[Value]:
+    """What a network gives, one by one: no batch is taken apart into so many samples."""
+    each = value(atom._replace(kind="tensor"))
+    rest = site.m.listed([each], site.node, site.frame, exact=False)
+    return [each if i != star else rest for i in range(count)]
 
 
 def opening(site: Site, v: Value) -> list[Value]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dpmigrate.execution import arithmetic, placements
 from dpmigrate.execution.placements import Kind, Placement
 from dpmigrate.execution.values import (
+    RESULTS,
     Data,
+    Origin,
     Ref,
     Value,
     value,
@@ -24,7 +26,7 @@ from dpmigrate.library.modules import (
     state,
     state_loaded,
 )
-from dpmigrate.library.sites import Effect, Row, Site, methods
+from dpmigrate.library.sites import UNSEEN_CODE, Effect, Row, Site, methods
 
 _MODEL = "opaque"
 
@@ -60,8 +62,11 @@ def unseen_called(site: Site) -> Value | None:
         found = site.unknown(f"the code of {made.name} is not seen")
     else:
         site.event("taken for samples", module=value(Ref(made.number)))
-        word = f"{made.name}, whose code is not seen"
-        found = arithmetic.derived(word, placement, site.operands(), site.node, keep_axes=False)
+        origin = Origin(site.node, f"{made.name}, {UNSEEN_CODE}")
+        found = arithmetic.derived(
+            origin.word, placement, site.operands(), site.node, kind=RESULTS, keep_axes=False
+        )
+        found = tuple(a._replace(origin=origin) if isinstance(a, Data) else a for a in found)
     if not site.grad():
         return cut(found)
     return tuple(

@@ -1,0 +1,26 @@
+"""The public attributes of classes that programs derive their own from, of all versions of torch since
+1.8: an object has others only where the program has set them.
+"""
+
+from __future__ import annotations
+
+from dpmigrate.library.sites import words
+
+#: https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html
+_MODULE = words("""
+T_destination add_module apply bfloat16 buffers call_super_init children compile cpu cuda double
+dump_patches eval extra_repr float forward get_buffer get_extra_state get_parameter get_submodule
+half ipu load_state_dict modules mtia named_buffers named_children named_modules named_parameters
+parameters register_backward_hook register_buffer register_forward_hook
+register_forward_pre_hook register_full_backward_hook register_full_backward_pre_hook
+register_load_state_dict_post_hook register_load_state_dict_pre_hook register_module
+register_parameter register_state_dict_post_hook register_state_dict_pre_hook requires_grad_
+set_extra_state set_submodule share_memory state_dict to to_empty train training type xpu
+zero_grad
+""")
+#: the names of a class, by the class
+BASES_BY_NAME: dict[str, frozenset[str]] = {
+    "torch.nn.Module": frozenset(_MODULE),
+    "torch.utils.data.Dataset": frozenset({"register_function", "register_datapipe_as_function", "functions"}),
+    "builtins.object": frozenset(),
+}
