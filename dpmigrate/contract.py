@@ -38,6 +38,8 @@ NAMES: Final[dict[str, tuple[str, ...]]] = {
     "sum_term": ("value",),
     "weighted_mean": ("loss", "weight"),
     "mean_count": ("count",),
+    "batch_sum": ("value",),
+    "batch_mean": ("value",),
     "weight_of": ("target", "weight", "ignore_index"),
     "any_rank": ("flag",),
     "from_main": ("value",),
@@ -69,6 +71,8 @@ COLLECTIVE: Final = frozenset(
         "gather_all",
         "weighted_mean",
         "mean_count",
+        "batch_sum",
+        "batch_mean",
         "any_rank",
         "from_main",
         "main_settings",
@@ -81,4 +85,4 @@ COLLECTIVE: Final = frozenset(
 )
 
 #: those that exchange nothing where gradients are switched off
-OF_GRADIENTS: Final = frozenset({"weighted_mean", "mean_count"})
+OF_GRADIENTS: Final = frozenset({"weighted_mean", "mean_count", "batch_sum", "batch_mean"})

@@ -248,8 +248,12 @@ def _of_script(name: str, script: Script, how: Writing, finished: str) -> Planne
         texts = migration.rewritten(script, rest)
         if isinstance(texts, migration.Shown) and _shown(script, texts):
             return _of_script(name, script, how, finished)
+        if (mended := _mended(name, script, how, finished, texts)) is not None:
+            return mended
         if isinstance(texts, migration.Judged) and texts.judgement.means and not texts.judgement.doubts:
             found = rest
+        elif script.shown_bent and isinstance(texts, migration.Shown) and not texts.bent:
+            return _planned(script, Outcome(name, Status.REFUSED, files, texts.message))  # the losses are no reason any more
         else:
             why = texts.message.removesuffix(f". {migration.PROVE}") if isinstance(texts, Problem) else ""
             texts = None
@@ -265,6 +269,8 @@ def _of_script(name: str, script: Script, how: Writing, finished: str) -> Planne
             texts = migration.rewritten(script, found, _comments(script, left(found)))
     if isinstance(texts, migration.Shown) and _shown(script, texts):
         return _of_script(name, script, how, finished)
+    if (mended := _mended(name, script, how, finished, texts)) is not None:
+        return mended
     if isinstance(texts, Problem):
         return _planned(script, Outcome(name, Status.REFUSED, files, texts.message))
     new = migration.encoded(texts)
@@ -283,9 +289,32 @@ def _shown(script: Script, shown: migration.Shown) -> bool:
     """Tell the rules what the execution of a result has shown; whether they were not told of it before."""
     wraps = {w: words for w, words in shown.wraps if w not in script.shown_unused}
     calls = [c for c in shown.over_weights if c not in script.shown_over_weights]
+    quieted = shown.loud and not script.quieted
     script.shown_unused |= wraps
     script.shown_over_weights += calls
-    return bool(wraps or calls)
+    script.quieted |= shown.loud
+    return bool(wraps or calls or quieted)
+
+
+def _mended(name: str, script: Script, how: Writing, finished: str, texts: migration.Judged | Problem) -> Planned | None:
+    """The program with the numbers of the global batch where a result has shown that a loss is a function of those of a rank's part; None where the
+    losses are no means over the samples for that.
+    """
+    from dpmigrate import migration
+
+    bent = texts.bent if isinstance(texts, migration.Judged | migration.Shown) else ()
+    new = {node: function for node, function in bent if node not in script.shown_bent}
+    if not new:
+        return None
+    script.shown_bent |= new
+    again = _of_script(name, script, how, finished)
+    changed = again.outcome.status is Status.CHANGED and not any(n.startswith(migration.NOT_A_MEAN) for n in again.outcome.notes)
+    refused = again.outcome.status is Status.REFUSED and again.outcome.reason and isinstance(texts, Problem)
+    if changed or refused:
+        return again
+    for node in new:
+        del script.shown_bent[node]
+    return None
 
 
 def _planned(script: Script, outcome: Outcome, new: Sequence[tuple[Source, bytes]] = ()) -> Planned:

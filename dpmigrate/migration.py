@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dpmigrate.alive import only_alive
-from dpmigrate.contract import ALIAS, MODULE
+from dpmigrate.contract import ALIAS, MODULE, OF_GRADIENTS
 from dpmigrate.edit import AddImport, Edit
 from dpmigrate.model import File, Finding, Problem, Span, left
+from dpmigrate.originals import originals
 from dpmigrate.program import Part, Program, placed
 from dpmigrate.source import Source
 
@@ -33,24 +34,31 @@ _TELL_OF_TOTALS = frozenset({"DPM602"})
 _SIDE_EFFECTS = "DPM5"
 #: what to do about a result that is not shown to be right
 PROVE = "Prove it by running it (dpmigrate apply --verify), or take it as it is (--unproven)"
+#: how a note begins that says of a loss that it may be no mean over the samples
+NOT_A_MEAN = "Not established, "
 
 
 class Judged(dict[Part, str]):
-    """The new texts of a program, with what the judge says of them."""
+    """The new texts of a program, with what the judge says of them; ``bent`` as in ``Shown``."""
 
-    def __init__(self, texts: Texts, judgement: Judgement) -> None:
+    def __init__(self, texts: Texts, judgement: Judgement, bent: tuple[tuple[ast.expr, str], ...] = ()) -> None:
         super().__init__(texts)
         self.judgement = judgement
+        self.bent = bent
 
 
 @dataclass(frozen=True, slots=True)
 class Shown(Problem):
     """A result that is not right, and what its execution shows that the rules may not know: wraps of models of which some layer gets no gradient, each with
-    the reason; calls of losses that are means over valid targets or weights of classes.
+    the reason; calls of losses that are means over valid targets or weights of classes; sums and means over a rank's part of the batch that a loss is a
+    function of, each with the function of the runtime that makes the number of the global batch of it; ``loud``: whether such functions are in the wrong
+    place, as in an evaluation that records gradients.
     """
 
     wraps: tuple[tuple[Wrap, str], ...] = ()
     over_weights: tuple[ast.Call, ...] = ()
+    bent: tuple[tuple[ast.expr, str], ...] = ()
+    loud: bool = False
 
 
 def files(program: Program, found: Sequence[Finding], texts: Texts | None = None) -> tuple[File, ...]:
@@ -95,7 +103,7 @@ def rewritten(script: Script, found: Sequence[Finding], comments: Sequence[Findi
     if isinstance(again, Problem) or wrong:
         return Problem(f"the result failed a self-check, please report it: {wrong}")
     for fault in faults(Migrated(script, again, texts)):
-        return Problem(f"the result would be wrong, so nothing was written: {fault.place}: {fault.words}")
+        return Shown(f"the result would be wrong, so nothing was written: {fault.place}: {fault.words}", loud=fault.loud)
     divided = script.settings.batch == "global"
     codes = {f.code for f in left(found)}
     told = codes & _TELL_OF_COUPLING
@@ -113,16 +121,17 @@ def rewritten(script: Script, found: Sequence[Finding], comments: Sequence[Findi
         usual = judged(judge.executed(script.program, by_default=True), by_default=True) if options else None
         if usual is None or usual.faults or not usual.trains:
             message = f"the result is not shown to be right, so nothing was written: {doubted(judgement)}. {PROVE}"
-            return Shown(message, over_weights=_originals(script, again.program, judgement.over_weights))
+            both = (judgement,) if usual is None else (judgement, usual)
+            return _shown(script, again.program, message, *both)
         note = f"Shown to be right for the defaults of the options; with others it is not established: {doubted(judgement)}. Prove those that you use."
-        judgement = replace(judgement, assumed=(*judgement.assumed, note), faults=())
+        judgement = replace(judgement, assumed=(*judgement.assumed, note), faults=(), means=usual.means)
     if not wrong_on_paper:
-        return Judged(texts, judgement)
+        return Judged(texts, judgement, _shown(script, again.program, "", judgement).bent)
     first = wrong_on_paper[0]
     message = f"the result would be wrong, so nothing was written: {first.place}: {first.words}"
     unused = [f for f in wrong_on_paper if f.invariant == judge.unused.NAME]
     wraps = tuple((w, f.words) for f in unused for w in _wraps(script, again.program, f.node))
-    return Shown(message, wraps=wraps, over_weights=_originals(script, again.program, judgement.over_weights))
+    return replace(_shown(script, again.program, message, judgement), wraps=wraps)
 
 
 def doubted(judgement: Judgement) -> str:
@@ -138,11 +147,20 @@ def _wraps(script: Script, result: Program, node: ast.AST | None) -> tuple[Wrap,
     return script.wraps_at(found.index(node), [ast.unparse(n.args[0]) for n in found]) if node in found else ()
 
 
-def _originals(script: Script, result: Program, nodes: Collection[ast.AST]) -> tuple[ast.Call, ...]:
-    """The calls of a program that calls of its result were, as far as both have the same text."""
-    calls = {(script.program.place(n.lineno), ast.unparse(n)): n for n in script.names.nodes if isinstance(n, ast.Call)} if nodes else {}
-    found = ((result.place(n.lineno), ast.unparse(n)) for n in nodes if isinstance(n, ast.Call))
-    return tuple(calls[key] for key in found if key in calls)
+def _shown(script: Script, result: Program, message: str, *judgements: Judgement) -> Shown:
+    """What the execution of a result shows of losses, by the expressions of the program."""
+    bent = {b.node: b.function for j in judgements for b in j.bent}
+    wanted = {*bent, *(n for j in judgements for n in j.over_weights)}
+    found = originals(script.program, script.names.nodes, result, wanted, script.ddp)
+    calls = (found[n] for j in judgements for n in j.over_weights if n in found)
+    there = {found[n]: function for n, function in bent.items() if n in found}
+    loud = any(_of_gradients(f.node, script.ddp) for j in judgements for f in j.faults)
+    return Shown(message, loud=loud, over_weights=tuple(n for n in dict.fromkeys(calls) if isinstance(n, ast.Call)), bent=tuple(there.items()))
+
+
+def _of_gradients(node: ast.AST | None, ddp: str) -> bool:
+    """Whether it is a call of the runtime that exchanges numbers where gradients are recorded."""
+    return isinstance(node, ast.Call) and ast.unparse(node.func) in {f"{ddp}.{name}" for name in (*OF_GRADIENTS, "sum_term")}
 
 
 def carried_out(program: Program, found: Sequence[Finding], *, only_comments: bool = False) -> Texts | Problem:

@@ -376,7 +376,7 @@ def derived(
         turn = turn and not scaled and all(d.turn for d in moving)
     turn = turn and not (carries and any(_begins(v) for v in operands))
     whole = bool(moving) and all(d.whole for d in moving)
-    if whole and placement == placements.PER_RANK:
+    if whole and placement.kind in (Kind.PER_RANK, Kind.RATIO):
         placement = placements.MEAN  # whatever is made of numbers of all ranks is one
     placement = placements.in_turn(placement, (d.placement for d in moving), turn=turn)
     if placed and moving and placement.kind is not Kind.UNKNOWN:
@@ -402,8 +402,20 @@ def derived(
         alone and axes is None,
         whole and placement == placements.MEAN,
         loops=frozenset().union(*(d.loops for d in moving)),
+        bent=_bent(placement, moving, node, adding=word in ("+", "-")),
     )
     return value(made)
+
+
+def _bent(placement: Placement, moving: list[Data], node: ast.AST, *, adding: bool) -> frozenset[ast.AST]:
+    """The operations that have taken a rank's part of a sum or mean for more than sums: those
+    before, and this one. What is added to a result of such a one is not bent by that.
+    """
+    before = frozenset().union(*(d.bent for d in moving))
+    parts = [d.placement in (placements.SUM, placements.MEAN) for d in moving]
+    counted = (p or d.placement.kind is Kind.SIZE for p, d in zip(parts, moving, strict=True))
+    bends = placement.kind in (Kind.PER_RANK, Kind.RATIO) or (adding and placement.kind is Kind.UNKNOWN)
+    return before | {node} if bends and any(parts) and (not adding or all(counted)) else before
 
 
 def _begins(v: Value) -> bool:

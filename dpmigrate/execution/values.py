@@ -91,6 +91,7 @@ class Data(NamedTuple):
     its axes that a view has given it as numbers; what is made of it by more than moving axes has none.
     ``held``: numbers of the tensors that it is, or a part of which it is (``identity``).
     ``loops``: marks of the loops over whose turns it was added up or kept.
+    ``bent``: the operations that took a rank's part of a sum or mean, and make no part of their result of it.
     """
 
     kind: str
@@ -106,6 +107,7 @@ class Data(NamedTuple):
     lengths: tuple[int | None, ...] = ()
     held: frozenset[int] = frozenset()
     loops: frozenset[int] = frozenset()
+    bent: frozenset[ast.AST] = frozenset()
     tag: str = "data"
 
 
@@ -333,6 +335,7 @@ def data_join(a: Data, b: Data) -> Data:
         whole=a.whole and b.whole,
         held=held,
         loops=a.loops | b.loops,
+        bent=a.bent | b.bent,
     )
 
 

@@ -64,6 +64,10 @@ class Script:
         self.shown_unused: dict[Wrap, str] = {}
         #: calls of losses that are means over valid targets or weights, as the result has shown
         self.shown_over_weights: list[ast.Call] = []
+        #: sums and means over a rank's part of the batch that a loss is a function of, as the result has shown, each with what the runtime makes of it
+        self.shown_bent: dict[ast.expr, str] = {}
+        #: whether evaluations that compute losses have to go without gradients, as the result has shown
+        self.quieted = False
         self.wraps: WrapPlan = self._wrapping.plan()
         self.losses = losses.Losses(self.roles)
         self._phases: dict[BatchLoop, Phases | None] = {}

@@ -15,6 +15,7 @@ from dpmigrate.execution.engine import Execution
 from dpmigrate.judge import (
     assumed,
     backwards,
+    bent,
     bound,
     chosen,
     classes,
@@ -35,6 +36,7 @@ from dpmigrate.judge import (
     unused,
     wrapped,
 )
+from dpmigrate.judge.bent import Bent
 from dpmigrate.judge.trial import Fault, Trial, before, executed
 from dpmigrate.program import Program
 
@@ -63,6 +65,8 @@ class Judgement:
     trains: bool = False
     #: calls of the result that are means over valid targets or weights, where a loss is no mean
     over_weights: tuple[ast.AST, ...] = ()
+    #: sums and means over a rank's part of the batch that a loss is a function of
+    bent: tuple[Bent, ...] = ()
 
     @property
     def doubts(self) -> tuple[str, ...]:
@@ -109,7 +113,7 @@ def judged(
     sentences = (*also, *assumed.sentences(case))
     trains = any(True for _ in case.losses())
     own = assumed.own_totals(case)
-    return Judgement(found, sentences, own, _means(case), assumed.drawn(case), trains, totals.over_weights(case))
+    return Judgement(found, sentences, own, _means(case), assumed.drawn(case), trains, totals.over_weights(case), bent.operands(case, by_default=by_default))
 
 
 def faults(
@@ -128,4 +132,4 @@ def _means(case: Trial) -> bool:
     return bool(losses) and not unseen and all(p == placements.MEAN for p in losses)
 
 
-__all__ = ["ALONE", "COUPLED", "TOTALS", "Fault", "Judgement", "Trial", "before", "executed", "faults", "judged", "unfinished"]
+__all__ = ["ALONE", "COUPLED", "TOTALS", "Bent", "Fault", "Judgement", "Trial", "before", "executed", "faults", "judged", "unfinished"]

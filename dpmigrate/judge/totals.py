@@ -14,7 +14,7 @@ from dpmigrate.execution.arithmetic import (
 )
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.trace import Event
-from dpmigrate.execution.values import Data, Origin, Ref, Value, const, data, placement_of
+from dpmigrate.execution.values import Data, Origin, Ref, Value, atom_placement, const, data, placement_of
 from dpmigrate.judge.notes import SHARE, TOLD_OF, is_loader
 from dpmigrate.judge.trial import Fault, Trial
 from dpmigrate.library.batches import divided
@@ -64,6 +64,10 @@ def faults(trial: Trial) -> Iterator[Fault]:
     for event in _out_of_order(trial):
         words = "rows are put end to end in the order in which the ranks took turns: ddp.shard(loader, blocks=True) keeps that of the data"
         yield trial.fault(event.node, NAME, words)
+    for event in trial.result.trace.of("sum of the batch"):
+        if any(atom_placement(a).kind is Kind.UNIFORM for a in event.values["given"]):
+            words = "a number that is the same on every rank is added up, as in an evaluation of all batches: that has to be under no_grad()"
+            yield trial.fault(event.node, NAME, words)
     for event in trial.result.trace.of("reduce"):
         how = event.values["how"][0].value  # type: ignore[union-attr]
         given = placement_of(event.values["given"])

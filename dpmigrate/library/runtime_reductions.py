@@ -20,6 +20,7 @@ from dpmigrate.execution.values import (
     Value,
     atom_placement,
     const,
+    data,
     items,
     join,
     placement_of,
@@ -212,6 +213,39 @@ def weighted_mean(site: Site) -> Value | None:
     )
 
 
+def counted(site: Site) -> Value:
+    """``ddp.mean_count(n)``: what has a gradient loses it there."""
+    if any(d.gradient != "none" and d.reached for d in data(site.flat(site.get(0, "count") or NOTHING))):
+        return site.unknown("mean_count of what is made by the model")
+    return made_of(_sum, "number of samples", placements.size())(site) or NOTHING
+
+
+def term(site: Site) -> Value | None:
+    """``ddp.sum_term(value)``: a sum over the rank's part of the batch, as a term of a mean."""
+    site.event("sum of the batch", given=site.flat(site.get(0, "value") or NOTHING))
+    return made_of(_sum, "sum over the samples", placements.MEAN)(site)
+
+
+def of_batch(how: Placement) -> Effect:
+    """``ddp.batch_sum``, ``ddp.batch_mean``: the number of the global batch. With a gradient it is
+    that of the rank's part, which DDP averages; without one it is any number that all ranks have.
+    """
+
+    def effect(site: Site) -> Value:
+        given = site.flat(site.get(0, "value") or NOTHING)
+        p = placement_of(given)
+        if p.kind is Kind.UNKNOWN:
+            return given
+        site.event(f"{how.how} of the batch", given=given)
+        if p != how and p.kind is not (Kind.SIZE if how == placements.SUM else Kind.UNIFORM):
+            return site.unknown(f"{site.word} of what is no {how.how} over the samples")
+        learns = any(d.gradient != "none" for d in data(given))
+        made = site.data(placements.MEAN if learns else placements.UNIFORM)
+        return tuple(a._replace(whole=learns) if isinstance(a, Data) else a for a in made)
+
+    return effect
+
+
 def with_gradients(effect: Effect) -> Effect:
     """The same where gradients are recorded; without them the runtime gives what it is given."""
     return lambda site: effect(site) if site.grad() else site.get(0)
@@ -249,8 +283,10 @@ ROWS = (
     row("gather_all", gathered),
     row("any_rank from_main main_settings", decided),
     row("sum_loss", made_of(_sum, "sum over the samples", placements.MEAN)),
-    row("sum_term", with_gradients(made_of(_sum, "sum over the samples", placements.MEAN))),
+    row("sum_term", with_gradients(term)),
     row("weighted_mean", collective(weighted_mean)),
-    row("mean_count", collective(made_of(_sum, "number of samples", placements.size()))),
+    row("mean_count", collective(counted)),
+    row("batch_sum", collective(of_batch(placements.SUM))),
+    row("batch_mean", collective(of_batch(placements.MEAN))),
     row("weight_of", made_of(_rows, "target of the samples", placements.SUM)),
 )

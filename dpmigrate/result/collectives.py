@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 
 from dpmigrate.contract import COLLECTIVE, OF_GRADIENTS
 from dpmigrate.facts.control import uniform
@@ -48,7 +49,8 @@ def _in_shares(m: Migrated, called: list[tuple[str, ast.Call]]) -> Iterator[Faul
                 or m.after.names.function(call) in entered
             ):
                 words = f"{what}() waits for every rank, but stands in a loop over a rank's share"
-                yield m.fault(call, f"{words} of batches: {ast.unparse(loop.iter)}")
+                fault = m.fault(call, f"{words} of batches: {ast.unparse(loop.iter)}")
+                yield replace(fault, loud=what in OF_GRADIENTS)
 
 
 def _loops_round(m: Migrated, node: ast.AST) -> Iterator[ast.For | ast.AsyncFor | ast.While]:

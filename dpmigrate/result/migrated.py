@@ -20,11 +20,12 @@ from dpmigrate.result.scopes import Definition
 @dataclass(frozen=True, slots=True)
 class Fault:
     """What is wrong with a result: a place of the *old* text (``train.py:12``), and a sentence
-    about it.
+    about it. ``loud``: it would not be wrong where no gradients are recorded.
     """
 
     place: str
     words: str
+    loud: bool = False
 
 
 class Migrated:

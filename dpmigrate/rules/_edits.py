@@ -145,7 +145,8 @@ def scaled_backward(script: Script, backward: ast.Call) -> Edit:
     node = backward.func.value
     while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "scale" and node.args:
         node = node.args[0]  # a scaler of the script's own
-    summed = script.losses.of_backward(backward).norm is Norm.SUM and backward not in script.alone
+    sums = script.losses.of_backward(backward).norm is Norm.SUM or backward in script.shown_bent
+    summed = sums and backward not in script.alone
     template = f"{script.ddp}.sum_loss({{}})" if summed else "{}"
     return Wrapped(script.span(node), f"{scaler_name(script)}.scale({template})" if scales(script) else template)
 

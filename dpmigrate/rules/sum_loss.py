@@ -55,9 +55,9 @@ def sum_loss(script: Script) -> Iterator[Hit]:
         loss = script.losses.of_backward(call)
         if loss.norm is Norm.MEAN:
             terms |= {id(e): e for e in script.losses.sums_in(call)}
-        if loss.norm is not Norm.SUM:
+        if loss.norm is not Norm.SUM and call not in script.shown_bent:
             continue
-        why = f" ({loss.why})" if loss.why else ""
+        why = f" ({loss.why})" if loss.why and loss.norm is Norm.SUM else ""
         yield Hit(call, f"the loss is a sum{why}: averaged gradients would be W times too small", (scaled_backward(script, call),))
     for term in terms.values():
         yield Hit(term, "this term of the loss is a sum over the batch, and others are not: its gradient would be W times too small", (_scaled(script, term),))

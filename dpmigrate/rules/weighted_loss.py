@@ -4,7 +4,9 @@
 Cross entropy with class weights or `ignore_index`, sums divided by a mask or a count of valid targets, and means over what is chosen of the batch by what
 is in it: by a comparison, a mask that the loader or a function gives, a list of places or of losses that a test has filled. Losses that models of
 transformers make of the labels of tokens (`model(input_ids, labels=labels).loss`). Roots, logarithms,
-exponentials and powers of a mean over the samples, as in the root of a mean squared error.
+exponentials and powers of a mean over the samples, as in the root of a mean squared error. Where executing the result shows it, whatever else is a
+function of sums or means over the batch: the quotients of a Dice, Tversky or Jaccard loss, a product of means, a count that is kept from 0, the weight of
+the positive samples of a batch.
 
 ## Why it matters
 The mean of the ranks' means is not the global mean when the ranks have different weights to divide by: gradients off by 1 % with class weights and up to
@@ -16,6 +18,7 @@ loss = criterion(out, y)  # nn.CrossEntropyLoss(ignore_index=255)
 loss = (errors * mask).sum() / mask.sum()
 loss = torch.sqrt(F.mse_loss(out, y))
 loss = model(input_ids=ids, labels=labels).loss  # of AutoModelForCausalLM
+loss = 1 - (2 * (p * y).sum() + 1) / ((p + y).sum() + 1)
 ```
 becomes
 ```python
@@ -23,33 +26,38 @@ loss = ddp.weighted_mean(criterion(out, y), ddp.weight_of(y, criterion.weight, c
 loss = (errors * mask).sum() / ddp.mean_count(mask.sum())
 loss = torch.sqrt(ddp.weighted_mean(F.mse_loss(out, y), y.numel()))
 loss = ddp.weighted_mean(model(input_ids=ids, labels=labels).loss, ddp.weight_of(labels[..., 1:]))
+loss = 1 - (ddp.batch_sum(2 * (p * y).sum()) + 1) / (ddp.batch_sum((p + y).sum()) + 1)
 ```
 whose gradients, averaged over the ranks, are those of the mean over the global batch. Each costs an exchange of one or two numbers a step; without gradients,
 as in an evaluation under `no_grad`, nothing is exchanged.
 
+`ddp.batch_sum` (and `ddp.batch_mean`) has the value of all ranks, S = s_1 + ... + s_W, and W times the gradient of the rank's own part, so that what DDP
+averages is f'(S) (ds_1 + ... + ds_W) for any function f.
+
 ## When it is not fixed
-Where the divisor comes from the model's output, and where the targets are an expression that should not be computed twice: then it is refused. So is a loss
-that an evaluation computes as well, with gradients, where each rank would have other batches: in a split evaluation without `no_grad`, with a shuffled loader
-in a loop that trains and evaluates. A loss that the model computes itself is converted there.
+Where the targets are an expression that should not be computed twice, and where sums over the batch meet the samples again (`x - x.mean()`): then it is
+refused. An evaluation that computes such a loss as well goes under `torch.no_grad()`, unless something in it takes a gradient, or one loop trains and
+evaluates: then it is refused. A loss that the model computes itself is converted there.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
-from dpmigrate.edit import Edit, Replace, Wrap
+from dpmigrate.edit import Edit, Enclose, Replace, Wrap
 from dpmigrate.facts.losses import Norm
+from dpmigrate.facts.loud import loud
 from dpmigrate.facts.script import Script
 from dpmigrate.facts.weights import Weighted
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
-from dpmigrate.rules._edits import read_as
+from dpmigrate.rules._edits import read_as, torch_at
 
 
 @rule("DPM302", severity=Severity.ERROR, fix=Fix.SAFE, core=True)
 def weighted_loss(script: Script) -> Iterator[Hit]:
-    done: set[int] = set()
+    done: dict[ast.AST, None] = {}
     for call in script.roles.backwards:
         loss = script.losses.of_backward(call)
         if loss.norm is Norm.WEIGHTED:
@@ -60,16 +68,35 @@ def weighted_loss(script: Script) -> Iterator[Hit]:
             )  # fmt: skip
             continue
         for part in script.losses.weighted_in(call):
-            if id(part.value) not in done:
-                done.add(id(part.value))
+            if part.value not in done:
+                done[part.value] = None
                 yield Hit(part.value, _FUNCTION if part.inner else _MESSAGE, tuple(_edits(script, part)))
     for shown in script.shown_over_weights:
         known = script.losses.over_weights(shown)
-        if known is not None and id(shown) not in done:
+        if known is not None and shown not in done:
+            done[shown] = None
             yield Hit(shown, _MESSAGE, tuple(_edits(script, known)))
+    for operand, function in script.shown_bent.items():
+        if operand not in done and function in _OF_PART:
+            done[operand] = None
+            yield Hit(operand, _OF_PART[function], (Wrap(script.span(operand), f"{script.ddp}.{function}({{}})"),))
+    if script.quieted:
+        yield from _quieted(script, [*done, *(term for call in script.roles.backwards for term in script.losses.sums_in(call))])
+
+
+def _quieted(script: Script, losses: Collection[ast.AST]) -> Iterator[Hit]:
+    for statement in loud(script.roles, losses):
+        edits = (Enclose(script.span(statement), script.span(statement), "with torch.no_grad():"), *torch_at(script, statement))
+        yield Hit(statement, "the loss is put together over the ranks where gradients are recorded, which this evaluation has no use for", edits)
 
 
 _FUNCTION = "a function of this mean, such as a root, is taken: the mean of what the ranks have is not that of the global batch"
+_OF_PART = {
+    "batch_sum": "the loss is a function of this sum over the batch: each rank would take that of its own part",
+    "mean_count": "a sum over the batch is divided by this count: each rank would take that of its own part",
+    "batch_mean": "the loss is a function of this mean over the batch: each rank would take that of its own part",
+    "sum_term": "this term of the loss is a sum over the batch, and others are not: its gradient would be W times too small",
+}
 _MESSAGE = "a mean over weights or valid targets: the mean of the ranks' means is not that of the global batch"
 
 

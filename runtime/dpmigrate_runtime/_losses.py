@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from ._meet import total
+from ._meet import reduced, rows, total
 from ._places import meeting
 from ._state import wire, world_size
 
@@ -91,3 +91,48 @@ def weighted_mean(loss: torch.Tensor, weight: Any) -> torch.Tensor:
         share = loss * (mine * world_size() / whole).to(loss.dtype)
     value: torch.Tensor = share + ((all_losses / whole).to(loss.dtype) - share.detach())
     return value
+
+
+def batch_sum(value: Any) -> Any:
+    """The sum over the global batch, made of ``value``, a sum over this rank's part of it: for losses that are a function of such sums, as a quotient
+    or a root. A collective.
+
+    A tensor of any shape, the same on every rank, or a number, which gives a number; integers and masks give the default floating dtype, other tensors
+    their own. With s_r the rank's value and W ranks
+    the result is S = s_1 + ... + s_W on every rank, and its derivative with respect to s_r is W. So the gradients of f(S), which DDP averages over the
+    ranks, are f'(S) (ds_1 + ... + ds_W), those of one process with the whole batch. In one process, and where gradients are switched off, ``value`` itself.
+
+    Raises RuntimeError on every rank where the ranks have different numbers of elements.
+    """
+    return _of_all(value, 1, "ddp.batch_sum")
+
+
+def batch_mean(value: Any) -> Any:
+    """The mean over the global batch, made of ``value``, a mean over this rank's part of it, of which every rank has equally many samples. A collective.
+
+    As ``batch_sum``: the result is M = (m_1 + ... + m_W) / W on every rank, and its derivative with respect to m_r is 1.
+    """
+    return _of_all(value, world_size(), "ddp.batch_mean")
+
+
+def _of_all(value: Any, parts: int, name: str) -> Any:
+    """What the ranks have, added up and divided by a number, with the gradient of this rank's part, which DDP divides by the number of ranks."""
+    world = world_size()
+    if world == 1 or not torch.is_grad_enabled():
+        return value
+    if not isinstance(value, torch.Tensor):
+        return _of_all(torch.as_tensor(value, dtype=torch.float64), parts, name).item()
+    dtype = value.dtype if value.is_floating_point() else torch.get_default_dtype()
+    mine = value.to(dtype) * (world / parts)
+    flat = value.detach().to(wire(), torch.float64).reshape(-1)
+    with meeting(name):
+        if flat.is_cuda or len(flat) > 2:
+            counts = {n for (n,) in rows(len(flat))} if not flat.is_cuda else set()
+            if len(counts) > 1:
+                raise RuntimeError(f"{name}() takes as many numbers on every rank, not {sorted(counts)}")
+            whole = reduced(flat.clone())
+        else:
+            whole = total(flat)
+    # the value of all ranks, exactly, and the gradient of the rank's own part
+    made: torch.Tensor = (whole.reshape(value.shape) / parts).to(value.device, dtype) + (mine - mine.detach())
+    return made

@@ -36,6 +36,8 @@ _SAME: Final = {
     "ddp.gather_all": _LINE,
     "ddp.weighted_mean": _FUNCTION,
     "ddp.mean_count": _FUNCTION,
+    "ddp.batch_sum": _FUNCTION,
+    "ddp.batch_mean": _FUNCTION,
 }
 
 

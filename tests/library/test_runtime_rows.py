@@ -20,6 +20,7 @@ _PROGRAM = """
 import torch
 import dpmigrate_runtime as ddp
 from torch.utils.data import DataLoader, TensorDataset
+w = torch.nn.Parameter(torch.ones(4))
 loader = {loader}
 for x, t in loader:
     found = {expression}
@@ -58,6 +59,16 @@ def test_every_function_of_the_runtime_has_a_row(name: str) -> None:
         ("ddp.any_rank(x.max() > 1)", "uniform"),
         ("ddp.from_main(x)", "uniform"),
         ("ddp.main_settings(x)", "uniform"),
+        ("x.sum() / ddp.mean_count((x * w).sum())", "unknown"),
+        ("ddp.batch_sum(x.sum())", "uniform"),
+        ("ddp.batch_sum(x.mean())", "unknown"),
+        ("ddp.batch_mean(x.mean())", "uniform"),
+        ("ddp.batch_mean(x.sum())", "unknown"),
+        ("ddp.batch_sum((x * w).sum(0)) / (ddp.batch_sum(len(x)) + 1)", "partial(mean)"),
+        ("torch.sqrt(ddp.batch_mean((x * w).mean()))", "partial(mean)"),
+        ("ddp.batch_sum((x * w).sum()) / x.sum()", "ratio"),
+        ("(x - ddp.batch_mean((x * w).mean())).pow(2).mean()", "per rank"),
+        ("(x - ddp.batch_mean(x.mean())).pow(2).mean()", "partial(mean)"),
         ("x[x[:, 0] > 0].sum() / ddp.mean_count((x[:, 0] > 0).sum())", "partial(mean)"),
         ("ddp.weighted_mean(x[x[:, 0] > 0].mean(), (x[:, 0] > 0).sum())", "partial(mean)"),
         ("ddp.weight_of(t)", "partial(sum)"),

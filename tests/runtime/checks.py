@@ -241,6 +241,46 @@ def weighted_means() -> None:
 
 
 @check
+def functions_of_sums() -> None:
+    """With parts of unlike length on each rank: value and gradient are those of one process, for numbers and for tensors."""
+    world, mine = ddp.world_size(), ddp.rank()
+    start = torch.linspace(0.5, 1.5, 4, dtype=torch.float64)
+    parts = [torch.linspace(-1.0, 1.0, 4 * (r + 2), dtype=torch.float64).reshape(-1, 4) + r for r in range(world)]
+
+    def loss(weight: torch.Tensor, x: torch.Tensor, summed: Any = lambda v: v) -> torch.Tensor:
+        p = torch.sigmoid(x * weight)
+        both, either = summed((p * (x > 0)).sum(0)), summed(p.sum(0) + (x > 0).sum(0))
+        made: torch.Tensor = (1 - (2 * both + 1) / (either + 1)).mean() + torch.sqrt(summed(p.pow(2).sum()) / summed(len(x)))
+        return made
+
+    whole = start.clone().requires_grad_()
+    expected = loss(whole, torch.cat(parts))
+    expected.backward()
+    weight = start.clone().requires_grad_()
+    found = loss(weight, parts[mine], ddp.batch_sum)
+    found.backward()
+    assert whole.grad is not None and weight.grad is not None
+    assert torch.allclose(found, expected, rtol=1e-12)
+    assert torch.allclose(ddp.mean_all(weight.grad), whole.grad, rtol=1e-12)
+
+    # of equally many samples means are put together as well
+    same = [part[:2] for part in parts]
+    whole, weight = start.clone().requires_grad_(), start.clone().requires_grad_()
+    expected = (torch.cat(same) * whole).pow(2).mean().log()
+    expected.backward()
+    found = ddp.batch_mean((same[mine] * weight).pow(2).mean()).log()
+    found.backward()
+    assert whole.grad is not None and weight.grad is not None
+    assert torch.allclose(ddp.mean_all(weight.grad), whole.grad, rtol=1e-12)
+    assert ddp.batch_sum(torch.tensor([True, mine == 0, False])).tolist() == [world, 1, 0]
+    if world > 1:
+        raises(RuntimeError, "as many numbers on every rank", lambda: ddp.batch_sum(torch.ones(3 + mine)))
+    with torch.no_grad():
+        for _ in range(mine):  # nothing is exchanged
+            assert ddp.batch_sum(mine) == ddp.batch_mean(mine) == mine
+
+
+@check
 def exchanges() -> None:
     last = ddp.rank() == ddp.world_size() - 1
     assert ddp.any_rank(last)
