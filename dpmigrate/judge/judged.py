@@ -30,6 +30,7 @@ from dpmigrate.execution.values import (
     known,
     value,
 )
+from dpmigrate.judge import overtaken
 from dpmigrate.judge.batch_norms import layers
 from dpmigrate.judge.cached import cached, hands_out, last_name, undivided
 from dpmigrate.judge.choosing import Choosing
@@ -145,6 +146,7 @@ class Judged(Choosing):
                     "alike": const(self.heap.read(OWN["torch"]) == SHARED), "over": self._over(),
                     "autocast": self.heap.read(AUTOCAST) or const(False),
                     "unscaled": const(self._unscaled_before(values["loss"])),
+                    "overtaken": overtaken.overtaken(self, values["loss"]),
                 }  # fmt: skip
             case "step":
                 autocast = self.heap.read(AUTOCAST) or const(False)
@@ -212,6 +214,9 @@ class Judged(Choosing):
                     if made.name in SYNCHRONISED:
                         self.heap.write((made.number, PASSED), FRESH)
                         self._updated(made, values["training"])
+            case "through":
+                for made in self.objects(values["module"]):
+                    overtaken.passed(self, made.number, values["given"])
             case "backward":
                 self._differentiated(values["loss"], node, frame)
             case "wrap":
@@ -474,6 +479,7 @@ class Judged(Choosing):
                 assert mark.node is not None
                 super().event("judge away", mark.node, frame, wrapper=value(Ref(number)))
             self.heap.write((number, PASSED), USED)
+            overtaken.differentiated(self, number)
             seen = [n for n in sorted(owned(self, number)) if self._held(n, AT_WRAP) == {False}]
             late = [n for n in seen if self._held(n, FROZEN) == {True}]
             # where all are frozen DDP waits for none

@@ -19,6 +19,8 @@ FRESH, SET, USED = const("fresh"), const("told"), const("used")
 EPOCH, LAST_EPOCH = "judge epoch", "judge last epoch"
 #: a field of a wrapper: whether a backward went through it since its last forward
 PASSED = "mode judge passed"
+#: a field of a wrapper: what its passes since the last backward are made of (``overtaken``)
+PASSES = "mode judge passes"
 #: fields of a layer: whether it is frozen (nothing: no word of it); whether it was when it was
 #: wrapped; whether it was frozen after that when a backward went through the wrapper
 FROZEN, AT_WRAP, LATE = "mode judge frozen", "mode judge at the wrap", "mode judge late"

@@ -6,8 +6,8 @@ reaches one part and another loss the rest are not told. A parameter without one
 DistributedDataParallel stop in the next forward
 (https://docs.pytorch.org/docs/stable/notes/ddp.html). With ``find_unused`` it looks for the
 parameters that what forward gives is made of, and takes the others for ready. One that a loss is
-made of all the same, beside forward, gets a gradient after that, and DDP stops ("marked as ready
-twice").
+made of all the same, beside forward or by an earlier pass (``overtaken``), gets a gradient after
+that, and DDP stops ("marked as ready twice").
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ def faults(trial: Trial) -> Iterator[Fault]:
     for wrapper, seen in sorted(reached.items()):
         if trial.held(wrapper, "find_unused") not in ((), const(False)):
             yield from _beside(trial, wrapper)
+            yield from _overtaken(trial, wrapper)
             continue
         for made, why in _without_gradient(trial, wrapper, seen):
             words = why.format(f"{made.name} (made in {trial.line(made.node)})")
@@ -57,6 +58,24 @@ def _beside(trial: Trial, wrapper: int) -> Iterator[Fault]:
             )
             yield trial.fault(node, NAME, words)
             break
+
+
+def _overtaken(trial: Trial, wrapper: int) -> Iterator[Fault]:
+    """Parameters of a wrapper that its last pass before a backward is not made of, but an earlier
+    one that the loss is made of.
+    """
+    for event in trial.backwards:
+        held = sorted({o.number for o in trial.objects(event.values["overtaken"])})
+        for number in (n for n in held if n in trial.owned(wrapper)):
+            made = trial.result.heap.objects[number]
+            if trial.has_parameters(made):
+                words = (
+                    f"the last pass through the wrapper before this is not made of {made.name} (made in "
+                    f"{trial.line(made.node)}), and the loss is, by an earlier one: with find_unused DDP "
+                    "takes it for unused, and stops (marked as ready twice)"
+                )
+                yield trial.fault(event.node, NAME, words)
+                break
 
 
 def _without_gradient(trial: Trial, wrapper: int, seen: set[int]) -> Iterator[tuple[Object, str]]:

@@ -1018,3 +1018,55 @@ def test_no_rank_makes_a_folder_that_rank_0_removes(between: str, wrong: bool, r
     text = RIGHT.replace("def main():\n", lines).replace("import torch\n", "import os\nimport shutil\nimport torch\n", 1)
     said = {w for _, w in judged(text)}
     assert any("may still be removing" in w for w in said) is (wrong and "makedirs" in makes)
+
+
+_PARTS = """
+    def features(self, x):
+        return self.body(x)
+
+    def norm(self, x):
+        return x.pow(2).mean()
+"""
+_FORWARD = "        return self.head(self.body(x))\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "found"),
+    [
+        pytest.param("pass", "{METHOD}'norm')(x)", True, id="a method without parameters after forward"),
+        pytest.param("{METHOD}'norm')(x)", "pass", False, id="a method without parameters before it"),
+        pytest.param("pass", "{METHOD}'features')(x).mean()", True, id="a part of the parameters after forward"),
+        pytest.param("{METHOD}'features')(x).mean()", "pass", False, id="a part of them before it"),
+        pytest.param("pass", "model(x).mean()", False, id="forward twice"),
+        pytest.param("{METHOD}'features')(x).mean()", "model(x).mean()", False, id="a part between two forwards"),
+        pytest.param("{METHOD}'features')(x).mean()", "{METHOD}'norm')(x)", True, id="a part and nothing"),
+    ],
+)
+@pytest.mark.parametrize("rare", [False, True])
+@pytest.mark.parametrize("option", [", find_unused=True", ""])
+def test_a_pass_after_that_of_a_part(before: str, after: str, found: bool, rare: bool, option: str) -> None:
+    """What DDP does with two passes before one backward was found by runs on two processes."""
+    assert _FORWARD in RIGHT
+    text = RIGHT.replace(_FORWARD, _FORWARD + _PARTS, 1).replace("ddp.wrap(Net())", f"ddp.wrap(Net(){option})")
+    lines = [e.replace("{METHOD}", "ddp.method(model, ") for e in (before, after)]
+    first, last = (f"extra = extra + {e}" if e != "pass" else e for e in lines)
+    if rare:
+        first, last = (f"if epoch > 1: {e}" for e in (first, last))
+    text = text.replace(FORWARD, f"            extra = 0.0\n            {first}\n{FORWARD}", 1)
+    text = text.replace("            loss.backward()", f"            {last}\n            (loss + extra).backward()", 1)
+    assert {name for name, _ in judged(text)} == ({unused.NAME} if found and option else set())
+
+
+def test_passes_on_two_sides_of_a_test() -> None:
+    """Neither comes after the other."""
+    text = RIGHT.replace(_FORWARD, _FORWARD + _PARTS, 1).replace("ddp.wrap(Net())", "ddp.wrap(Net(), find_unused=True)")
+    sides = '            if epoch > 1:\n                loss = model(x).mean()\n            else:\n                loss = ddp.method(model, "features")(x).mean()\n'
+    text = text.replace("            loss.backward()", sides + "            loss.backward()", 1)
+    text = text.replace(next(line for line in text.splitlines(True) if line.startswith(FORWARD)), "", 1)
+    assert {name for name, _ in judged(text)} == set()
+
+
+def test_a_backward_is_done_with_the_passes_before_it() -> None:
+    text = RIGHT.replace(_FORWARD, _FORWARD + _PARTS, 1).replace("ddp.wrap(Net())", "ddp.wrap(Net(), find_unused=True)")
+    again = '            loss.backward()\n            ddp.method(model, "features")(x).mean().backward()'
+    assert unused.NAME not in {name for name, _ in judged(text.replace("            loss.backward()", again, 1))}
