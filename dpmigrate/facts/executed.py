@@ -11,9 +11,10 @@ import ast
 from collections.abc import Collection, Iterable, Iterator
 
 from dpmigrate.execution.engine import Execution
+from dpmigrate.execution.heap import Object
 from dpmigrate.execution.placements import EQUAL
 from dpmigrate.execution.trace import Event
-from dpmigrate.execution.values import Const, Ref, const, data, placement_of
+from dpmigrate.execution.values import Const, Data, Ref, const, data, placement_of
 from dpmigrate.facts.loops import BatchLoop
 from dpmigrate.facts.names import FunctionNode, Names
 from dpmigrate.facts.nodes import walk
@@ -76,6 +77,22 @@ class Executed:
         events = [e for e in result.trace.of("branch") if e.node in asked]
         late = any(first is not None and e.number > first for e in events)
         return not late and all(e.parted is None and placement_of(e.values["test"]).kind in EQUAL for e in events)
+
+    def holds_tensors(self, cls: ast.ClassDef, attribute: str) -> bool:
+        """Whether an attribute of every object of a class, made once or not, holds tensors that are not trained: no parameter, no module, nothing unknown."""
+        result = before(self._program)
+        made = [n for n, o in result.heap.objects.items() if o.kind == "instance" and _place(cls) in _lineage(result, o)]
+        held = [result.heap.read((n, attribute)) for n in made]
+        if result.trace.ended is not None or not held:
+            return False
+        return all(v and all(isinstance(a, Data) and a.gradient == "none" and not a.reached for a in v) for v in held)
+
+
+def _lineage(result: Execution, made: Object) -> set[Place]:
+    """Where the class of an instance and its bases in the program are defined."""
+    cls = result.class_of(made)
+    classes = (result.heap.objects[n].extra for n in (cls.extra.order if cls is not None else ()))
+    return {_place(c.node) for c in classes if c.node is not None}
 
 
 def training_side(program: Program, roles: Roles, loop: BatchLoop) -> Phases | None:

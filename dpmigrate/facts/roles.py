@@ -48,6 +48,9 @@ class Asked(Protocol):
     def runs(self, stmt: ast.AST) -> bool:
         """Whether a statement may run: the execution came to it, or was not finished."""
 
+    def holds_tensors(self, cls: ast.ClassDef, attribute: str) -> bool:
+        """Whether an attribute of every object of a class holds tensors that are not trained."""
+
 
 class Roles:
     """The parts that the objects of one module play."""

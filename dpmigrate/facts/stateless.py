@@ -52,7 +52,7 @@ def _may_run_model(roles: Roles, method: FunctionNode, call: ast.Call, own: str 
 
 
 def _is_plain_use(roles: Roles, cls: ast.ClassDef, node: ast.Name, seen: frozenset[str]) -> bool:
-    """``self.other(…)``, a method like this one; ``self.margin``, a number; ``self.criterion(…)``, a loss of torch without weights."""
+    """``self.other(…)``, a method like this one; ``self.margin``, a number; ``self.kernel``, a tensor; ``self.criterion(…)``, a loss without weights."""
     above = roles.names.parent[node]
     if not isinstance(above, ast.Attribute) or not isinstance(above.ctx, ast.Load):
         return False
@@ -60,7 +60,20 @@ def _is_plain_use(roles: Roles, cls: ast.ClassDef, node: ast.Name, seen: frozens
         call = roles.names.parent[above]
         return isinstance(call, ast.Call) and call.func is above and _is_free(roles, cls, above.attr, seen)
     given = [*_of_class(roles, cls, above.attr), *_of_objects(roles, above.attr)]
-    return bool(given) and not _registered(roles, above.attr) and all(e is not None and _holds_nothing(roles, e) for e in given)
+    if not given or _registered(roles, above.attr):
+        return False
+    return all(e is not None and _holds_nothing(roles, e) for e in given) or _holds_tensors(roles, cls, above.attr)
+
+
+def _holds_tensors(roles: Roles, cls: ast.ClassDef, attribute: str) -> bool:
+    """``self.kernel = torch.ones(3, 3)``: no parameter, no buffer. DDP leaves it alone, and where the method uses nothing else it has nothing to reduce.
+
+    The execution knows what the attribute holds in the end; given in ``__init__`` alone, it has held that from the start.
+    """
+    stored = (a for a in roles.names.attributes(attribute) if not isinstance(a.ctx, ast.Load))
+    functions = (roles.names.function(a) for a in stored)
+    at_first = all(isinstance(f, FunctionNode) and f.name == "__init__" for f in functions)
+    return at_first and roles.asked is not None and roles.asked.holds_tensors(cls, attribute)
 
 
 def _of_class(roles: Roles, cls: ast.ClassDef, attribute: str) -> list[ast.expr | None]:

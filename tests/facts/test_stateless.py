@@ -107,3 +107,59 @@ def test_the_norm_of_such_a_loss() -> None:
         found = script_of({"nets": nets.format(kind=kind), "train": train})
         norms.append(found.losses.of_backward(found.roles.backwards[0]).norm.value)
     assert norms == ["mean", "unknown"]
+
+
+_TENSORS = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(8, 2)
+        self.kernel = torch.ones(2)
+        self.across, self.down = self.filters()
+        self.weight = nn.Parameter(torch.ones(2))
+        self.wanted = torch.ones(2).requires_grad_()
+        self.register_buffer("table", torch.ones(2))
+        self.first, self.last = self.fc, None
+        self.made = self.fc.weight * 2
+        self.either = self.kernel if len(list(self.parameters())) > 3 else self.weight
+        self.seen = torch.ones(2)
+    def filters(self):
+        return torch.tensor([1.0, 2.0]).view(2), torch.zeros(2)
+    def forward(self, x):
+        self.seen = self.fc(x)
+        return self.fc(x)
+    def loss(self, out, y):
+        return {value}
+
+model = Net()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(2):
+    for x, y in DataLoader(TensorDataset(torch.ones(16, 8), torch.ones(16, 2)), batch_size=4):
+        model.loss(model(x), y).backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        pytest.param("(out * self.kernel).sum()", True, id="a tensor"),
+        pytest.param("(out * self.across + self.down).sum()", True, id="what a method makes"),
+        pytest.param("(out * self.weight).sum()", False, id="a parameter"),
+        pytest.param("(out * self.wanted).sum()", False, id="a tensor that wants gradients"),
+        pytest.param("(out * self.table).sum()", False, id="a buffer"),
+        pytest.param("self.first(out).sum()", False, id="one of several, a layer"),
+        pytest.param("(out * self.made).sum()", False, id="what is made of a parameter"),
+        pytest.param("(out * self.either).sum()", False, id="a tensor or a parameter"),
+        pytest.param("(out * self.seen).sum()", False, id="what forward gives anew"),
+        pytest.param("(out * self.unknown).sum()", False, id="what is not given"),
+    ],
+)
+def test_a_tensor_that_is_no_part(value: str, expected: bool) -> None:
+    """It is neither trained nor kept: the execution knows what the attribute holds."""
+    found = script(_TENSORS.format(value=value))
+    assert stateless(found.roles, found.roles.models, "loss") is expected

@@ -121,3 +121,12 @@ def test_a_loss_that_uses_nothing_of_the_model() -> None:
     parts = {"net": net, "step": STEP.replace("F.cross_entropy(model(x), y)", "model.loss(model(x), y)")}
     assert found("DPM108", **parts) == []
     assert "loss = model.module.loss(model(x), y)" in after(**parts)
+
+
+def test_a_filter_of_plain_tensors() -> None:
+    """It is no pass either: with ``find_unused`` DDP would take all parameters for unused after it."""
+    net = "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.fc = nn.Linear(8, 2)\n        self.kernel = torch.ones(2)\n"
+    net += "    def forward(self, x):\n        return self.fc(x)\n    def smooth(self, x):\n        return x * self.kernel\n"
+    parts = {"net": net, "step": STEP.replace("F.cross_entropy(model(x), y)", "F.cross_entropy(model.smooth(model(x)), y)")}
+    assert found("DPM108", **parts) == []
+    assert "loss = F.cross_entropy(model.module.smooth(model(x)), y)" in after(**parts)
