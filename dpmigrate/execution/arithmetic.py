@@ -458,8 +458,12 @@ def kind_of(found: list[Data]) -> str:
 
 #: kinds of data that are tensors when something is made of them
 _TENSORS = ("batch", "mask", "places", "order", RESULTS)
-#: operations on tensors that make a mask
-_MASKS = ("comparison", "~", "and", "or", "xor", "not")
+#: operations on masks that make a mask, or put its elements elsewhere
+_MASKS = (
+    "comparison", "~", "and", "or", "xor", "not", "cat", "concat", "concatenate", "stack", "hstack",
+    "vstack", "expand", "expand_as", "broadcast_to", "repeat", "tile", "repeat_interleave", "flip", "roll",
+    "split", "chunk", "unbind", "narrow", "select",
+)  # fmt: skip
 
 
 def _data(operands: Iterable[Value]) -> Iterable[Data]:

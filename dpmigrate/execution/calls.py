@@ -89,6 +89,8 @@ class CallParts(DefinitionParts):
     def _takes(self, atom: Atom, arguments: Arguments) -> bool:
         """Whether what is called has parameters for the arguments, as far as they are seen."""
         made = self.object(atom)
+        if made is not None and not self.library.takes(self, made, arguments):
+            return False
         if made is not None and made.kind == "instance":
             atom = self.library.runs(self, made) or self.method_of(made, "__call__") or atom
         function = self.heap.objects[atom.function] if isinstance(atom, Bound) else made

@@ -131,6 +131,9 @@ class Library(Protocol):
         one of a library's.
         """
 
+    def takes(self, m: Machine, made: Object, arguments: Arguments) -> bool:
+        """Whether an object of a library can be called with the arguments, as far as is known."""
+
     def constructed(
         self, m: Machine, made: Object, kinds: frozenset[str], arguments: Arguments, node: ast.AST,
         frame: Frame,

@@ -45,6 +45,11 @@ class Loss:
 
 
 _FUNCTIONAL = "torch.nn.functional."
+#: losses that are a mean over the elements of their targets
+_BY_ELEMENT = frozenset({
+    "MSELoss", "L1Loss", "SmoothL1Loss", "HuberLoss", "BCELoss", "BCEWithLogitsLoss", "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss",
+    "binary_cross_entropy", "binary_cross_entropy_with_logits",
+})  # fmt: skip
 #: losses with class weights and an ignored index
 _CROSS = frozenset({"CrossEntropyLoss", "NLLLoss", "NLLLoss2d", "cross_entropy", "nll_loss"})
 #: functions of which the mean of two values is not the value of their mean
@@ -97,9 +102,14 @@ class Losses:
         return list(self._weighted.values())
 
     def over_weights(self, call: ast.Call) -> Weighted | None:
-        """The weights of a call of a cross entropy, of which it is known that it is a mean over them. None where they cannot be written down."""
-        if self.names.dotted(call.func).startswith(_FUNCTIONAL):
+        """The weights of a loss of which it is known that it is a mean over them, or over chosen elements. None where they cannot be written down."""
+        name = self.names.dotted(call.func)
+        if name.startswith(_FUNCTIONAL):
+            if name.removeprefix(_FUNCTIONAL) in _BY_ELEMENT:
+                return weights.of_elements(self.roles, call, anywhere=True)
             return weights.of_targets(self.roles, call, None, anywhere=True)
+        if all(v.kind == "call" and v.qual.rpartition(".")[2] in _BY_ELEMENT for v in self.roles.values.eval(call.func)):
+            return weights.of_elements(self.roles, call, anywhere=True)
         made = next((v.node for v in self.roles.values.eval(call.func) if isinstance(v.node, ast.Call)), None)
         return weights.of_targets(self.roles, call, made, anywhere=True) if made is not None and self._always_crosses(call) else None
 

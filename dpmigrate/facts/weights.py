@@ -79,12 +79,16 @@ def of_labels(roles: Roles, value: ast.expr, call: ast.Call, *, next_ones: bool)
     return Weighted(value, labels=text)
 
 
-def of_elements(roles: Roles, call: ast.Call) -> Weighted | None:
-    """The weight of a mean over all elements of the targets, of which every rank has another number. None where it cannot be written down."""
+def of_elements(roles: Roles, call: ast.Call, *, anywhere: bool = False) -> Weighted | None:
+    """The weight of a mean over all elements of the targets, of which every rank has another number. None where it cannot be written down.
+
+    ``anywhere``: whether every rank comes there equally often is left to the execution of the result.
+    """
     target = _argument(call, "target", 1)
     while isinstance(target, ast.Call) and _LIKE.fullmatch(roles.names.dotted(target.func)):  # torch.ones_like(x) has as many as x
         target = _argument(target, "input", 0)
-    return None if target is None or not pure(target) or not _trained_here(roles, call) else Weighted(call, target, elements=True)
+    here = anywhere or _trained_here(roles, call)
+    return Weighted(call, target, elements=True) if target is not None and pure(target) and here else None
 
 
 def of_chosen(roles: Roles, mean: ast.Call, what: ast.expr) -> Weighted | None:

@@ -13,7 +13,7 @@ from dpmigrate.execution import placements
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.heap import Object
 from dpmigrate.execution.placements import Kind
-from dpmigrate.execution.values import NONE, NOTHING, SETTING, Value, const, items, known, placement_of
+from dpmigrate.execution.values import NONE, NOTHING, SETTING, Data, Value, const, items, known, placement_of
 from dpmigrate.library.effects import cut, elementwise
 from dpmigrate.library.grids import beside_first, grid
 from dpmigrate.library.reductions import along, compared_rows
@@ -237,6 +237,23 @@ LAYERS |= dict.fromkeys((*RECURRENT, *CELLS, *ATTENDING), _elsewhere)
 for _name in ("Linear", *words(_MIXING.format(*["1d"] * 4)), *words(_MIXING.format(*["2d"] * 4)),
               *words(_MIXING.format(*["3d"] * 4))):  # fmt: skip
     LAYERS[f"Lazy{_name}"] = LAYERS[_name]
+#: how many axes inputs of layers on a grid have, by the axes of the grid; those that are given one
+#: sample as well have one fewer, but a normalisation of two or three axes has none of these
+_INPUTS = {f"{stem}{n}d": {n + 2, n + 1} for n in (1, 2, 3) for stem in words(
+    "Conv ConvTranspose MaxPool AvgPool AdaptiveAvgPool AdaptiveMaxPool InstanceNorm")}  # fmt: skip
+_INPUTS |= {"BatchNorm1d": {2, 3}, "BatchNorm2d": {4}, "BatchNorm3d": {5}}
+
+
+def layer_takes(made: Object, arguments: Arguments) -> bool:
+    """Whether a layer can be called with an input of so many axes, where they are known: torch raises
+    an error otherwise.
+    """
+    wanted = _INPUTS.get(made.name) if made.kind == "module" else None
+    first = arguments.positional[0] if arguments.positional else NOTHING
+    axes = {a.axes if isinstance(a, Data) else None for a in first}
+    return wanted is None or not first or None in axes or not axes.isdisjoint(wanted)
+
+
 #: classes that several layers derive from
 BASES = frozenset(
     words(

@@ -1,5 +1,5 @@
-"""The public attributes of classes that programs derive their own from, of all versions of torch since
-1.8: an object has others only where the program has set them.
+"""The attributes of classes that programs derive their own from, of all versions of torch since 1.8: an
+object has others only where the program has set them.
 """
 
 from __future__ import annotations
@@ -17,6 +17,14 @@ register_load_state_dict_post_hook register_load_state_dict_pre_hook register_mo
 register_parameter register_state_dict_post_hook register_state_dict_pre_hook requires_grad_
 set_extra_state set_submodule share_memory state_dict to to_empty train training type xpu
 zero_grad
+_apply _backward_hooks _backward_pre_hooks _buffers _call_impl _compiled_call_impl _forward_hooks
+_forward_hooks_always_called _forward_hooks_with_kwargs _forward_pre_hooks
+_forward_pre_hooks_with_kwargs _get_backward_hooks _get_backward_pre_hooks _get_name
+_is_full_backward_hook _load_from_state_dict _load_state_dict_post_hooks
+_load_state_dict_pre_hooks _maybe_warn_non_full_backward_hook _modules _named_members
+_non_persistent_buffers_set _parameters _register_load_state_dict_pre_hook
+_register_state_dict_hook _replicate_for_data_parallel _save_to_state_dict _slow_forward
+_state_dict_hooks _state_dict_pre_hooks _version _wrapped_call_impl
 """)
 #: the names of a class, by the class
 BASES_BY_NAME: dict[str, frozenset[str]] = {

@@ -140,7 +140,7 @@ def _has(site: Site, atom: Atom, name: str) -> bool | None:
 def _lacking(bases: tuple[str, ...], name: str) -> bool:
     """Whether classes of libraries that an object derives from certainly have no such attribute."""
     known = all(base in BASES_BY_NAME for base in bases)
-    return known and not name.startswith("_") and not any(name in BASES_BY_NAME[b] for b in bases)
+    return known and not name.startswith("__") and not any(name in BASES_BY_NAME[b] for b in bases)
 
 
 def is_instance(site: Site) -> Value:

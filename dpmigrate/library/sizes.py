@@ -187,15 +187,19 @@ def expand_as(site: Site) -> Value:
     if other is None:
         return plain(site)
     if found is None:
-        p = placement_of(site.flat(site.get(0) or ()))
-        made = other.placement if p.kind in placements.EQUAL else placements.PER_RANK
-        return site.data(made, axes=other.axes, keep_axes=False)
+        first = site.flat(site.get(0) or ())
+        equal = placement_of(first).kind in placements.EQUAL
+        made = other.placement if equal else placements.PER_RANK
+        return arithmetic.derived(site.word, made, [first], site.node, axes=other.axes, keep_axes=False)
     return _like_rows(site, found, other)
 
 
 def _like_rows(site: Site, found: Data, other: Data) -> Value:
+    """The elements of one tensor, as often as those of another one lie: nothing of that one is in it."""
     both = placements.elementwise(arithmetic.aligned([value(found), value(other)]))
-    return site.data(both, axes=other.axes, keep_axes=False)
+    return arithmetic.derived(
+        site.word, both, [value(found)], site.node, axes=other.axes, keep_axes=False
+    )
 
 
 def repeat_interleave(site: Site) -> Value:

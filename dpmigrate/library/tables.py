@@ -40,6 +40,7 @@ from dpmigrate.library import (
     pure,
 )
 from dpmigrate.library.answers import by_numbers, is_bare, plain_part
+from dpmigrate.library.layer_table import layer_takes
 from dpmigrate.library.public_names import MODULES_OF_TORCH
 from dpmigrate.library.pure import ANY
 from dpmigrate.library.registry import (
@@ -220,6 +221,9 @@ class Tables:
 
     def runs(self, m: Machine, made: Object) -> Bound | None:
         return cast("Execution", m).method_of(made, "forward") if modules.is_module(m, made) else None
+
+    def takes(self, m: Machine, made: Object, arguments: Arguments) -> bool:
+        return layer_takes(made, arguments)
 
     def constructed(
         self, m: Machine, made: Object, kinds: frozenset[str], arguments: Arguments, node: ast.AST,

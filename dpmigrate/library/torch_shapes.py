@@ -56,6 +56,8 @@ x.t().reshape(4, x.size(0), 1)
 x.view(-1, 2, 2).view(x.size(0), -1)
 x.view(-1, 2).view(x.view(-1, 2).size(0) // 2, 4)
 x.view(x.size(0) * 4 // 2, 2)
+x.view(int(x.numel() / 4), 2, 2)
+x.view(x.size(0), 2, 2).transpose(0, 1).reshape(2, x.size(0) * 2).reshape(2, x.size(0), 2)
 x.reshape(x.size(0) * x.size(1) // 2, 2).permute(1, 0).reshape(2, -1, 2)
 x.reshape(x.size(0) * x.size(1) // 2, 2).t().contiguous().view(1, 2, -1, 2, 1)
 x.view(x.size(0), 2, 2).transpose(0, 1).reshape(2, x.size(0) * 2)
@@ -251,6 +253,8 @@ x[None].expand(x.size(0), x.size(0), 4)
 """), _DOC),
     Row(".expand_as", expand_as, examples("""
 x.sum(1, keepdim=True).expand_as(x)
+x[(x[:, :1] > 0).expand_as(x)].mean()
+x[torch.cat([x[:, :2] > 0, y[:, :2] > 0], 1)].sum()
 w[0].expand_as(x)
 """), _DOC),
     Row(".repeat .tile torch.tile", repeat, examples("""

@@ -12,7 +12,7 @@ from operator import mul
 
 from dpmigrate.execution import arithmetic, placements
 from dpmigrate.execution.placements import Kind, Placement
-from dpmigrate.execution.values import SETTING, Const, Data, Value, const, placement_of, value
+from dpmigrate.execution.values import SETTING, Const, Data, Value, const, data, origins, placement_of, value
 from dpmigrate.library.shapes import plain, sizes_of, with_lengths
 from dpmigrate.library.sites import Site, on_axis, one_dim, rows_of
 
@@ -72,8 +72,8 @@ def _behind_others(found: Data, sizes: list[Value]) -> Placement | None:
     """Where the rows lie that have axes before them which a view keeps, or parts: it has the number
     of samples, or a multiple of it, where that is.
 
-    As many sizes as axes keep those before the samples (``x.view(T, B * heads, -1)``); where there
-    are more, as many as before must come behind the samples (``h.view(layers, 2, B, -1)``).
+    As many sizes before them as axes keep those (``x.view(T, B * heads, -1)``, ``x.view(T, B * n)``);
+    where there are more, as many as before must come behind the samples (``h.view(layers, 2, B, -1)``).
     """
     p, lying = found.placement, [placement_of(s) for s in sizes]
     counts = [i for i, q in enumerate(lying) if q.kind is Kind.SIZE]
@@ -83,10 +83,21 @@ def _behind_others(found: Data, sizes: list[Value]) -> Placement | None:
     (at,), axes = counts, found.axes
     if not p.axis or p.ragged or p.segments != 1 or axes is None or lying[at].times < 0:
         return None
-    kept = at == p.axis and len(sizes) == axes > p.axis + 1
+    kept = at == p.axis and _keeping(p.times, lying[at].times, axes - at - 1, len(sizes) - at - 1)
     parted = at > p.axis and len(sizes) - at == axes - p.axis and lying[at].times == p.times
     negative = any(s == const(-1) for s in sizes[:at])
     return p._replace(axis=at, times=lying[at].times) if (kept or parted) and not negative else None
+
+
+def _keeping(times: int, asked: int, before: int, after: int) -> bool:
+    """Whether a view that has a multiple of the number of samples where they are leaves the axes before
+    them as they are: with ``before`` axes behind them, of which it makes ``after``. Where it merges
+    them into that of the samples there are more in it, where it parts them from it fewer.
+    """
+    if before and after:
+        return True
+    same = times == asked and times > 0
+    return not same if before or after else same
 
 
 def _length(size: Value) -> int | None:
@@ -111,7 +122,7 @@ def _from_the_samples(p: Placement, sizes: list[Value]) -> Placement | None:
     counts = [i for i, q in enumerate(lying) if q.kind is Kind.SIZE]
     first = next((i for i, s in enumerate(sizes) if s != const(1)), 0)
     if any(q.kind not in (*placements.EQUAL, Kind.SIZE) for q in lying):
-        return _by_a_quotient(p, lying, first)
+        return _by_a_quotient(p, sizes, first)
     if not sizes or len(counts) > 1 or (counts and p.ragged):
         return None
     whole = p.times * p.segments
@@ -138,14 +149,17 @@ def _from_the_samples(p: Placement, sizes: list[Value]) -> Placement | None:
     return None
 
 
-def _by_a_quotient(p: Placement, lying: list[Placement], first: int) -> Placement | None:
+def _by_a_quotient(p: Placement, sizes: list[Value], first: int) -> Placement | None:
     """Where the rows lie in a view whose first size alone differs, and is a number of chosen rows,
     or a quotient: of the number of the parts that samples were parted into, or of a number of times
     that of samples.
     """
+    lying = [placement_of(s) for s in sizes]
     if p.axis or any(q.kind not in placements.EQUAL for q in (*lying[:first], *lying[first + 1 :])):
         return None
-    if lying[first] == placements.QUOTIENT and p.segments == 1 and not p.ragged:
+    # also of a quotient that is rounded: int(x.numel() / n)
+    divided = any(o.word == arithmetic.PART_BY_WHOLE for d in data(sizes[first]) for o in origins(d.origin))
+    if (lying[first] == placements.QUOTIENT or divided) and p.segments == 1 and not p.ragged:
         return p._replace(axis=first, times=0)
     parted = p.segments == 1 and p.times == 0
     return p._replace(axis=first) if lying[first] == placements.SUM and (p.ragged or parted) else None

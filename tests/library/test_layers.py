@@ -100,3 +100,22 @@ def test_a_part_of_a_container(part: str, axes: int | None) -> None:
     found = [a.axes for a in held(ex, "out") if isinstance(a, Data)]
     assert placed(ex, "out") == ("unknown" if axes is None else "rows(axis 0)")
     assert axes is None or found == [axes]
+
+
+@pytest.mark.parametrize(
+    ("axes", "wanted"), [(5, "rows(axis 0)"), (4, "rows(axis 0)"), (3, "unknown")]
+)
+def test_a_layer_that_an_option_chooses_takes_inputs_of_its_own_axes(axes: int, wanted: str) -> None:
+    """Of an image Conv2d alone can be called, of a film Conv3d: torch raises an error otherwise."""
+    sizes = {5: "-1, 3, 2, 4, 8", 4: "-1, 3, 8, 8", 3: "-1, 3, 64"}[axes]
+    text = f"""
+import sys
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+for (a,) in DataLoader(TensorDataset(torch.ones(4, 3, 8, 8)), 2):
+    pass
+layer = nn.Conv2d(3, 4, 1) if len(sys.argv) > 1 else nn.Conv3d(3, 4, 1)
+x = layer(a.view({sizes}))
+"""
+    assert placed(executed(text), "x") == wanted
