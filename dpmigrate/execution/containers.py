@@ -74,7 +74,10 @@ class ContainerParts(AttributeParts):
             if len(pairs) > limit or any(UNBOUND in v for _, v in pairs):
                 return None
             return [value(k) for k, _ in pairs]
-        return None
+        if self.method_of(made, "__iter__") is not None:
+            return None
+        parts = self.library.each(self, made)
+        return parts if parts is not None and len(parts) <= limit else None
 
     def members(self, v: Value) -> list[Value] | None:
         """What a container holds, one by one, in an order that may not be its own."""

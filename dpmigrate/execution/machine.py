@@ -170,6 +170,9 @@ class Library(Protocol):
     def elements(self, m: Machine, atom: Atom, node: ast.AST, frame: Frame) -> Value | None:
         """What a loop over something takes from it."""
 
+    def each(self, m: Machine, made: Object) -> list[Value] | None:
+        """What a loop over an object takes in each of its turns, where that is known one by one."""
+
     def entered(self, m: Machine, atom: Atom, node: ast.AST, frame: Frame) -> Value | None:
         """``with`` begins; the value is what stands behind ``as``."""
 

@@ -6,10 +6,12 @@ from __future__ import annotations
 
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.heap import Object
+from dpmigrate.execution.machine import Machine
 from dpmigrate.execution.values import (
     NONE,
     NOTHING,
     SETTING,
+    UNBOUND,
     Atom,
     Const,
     Ref,
@@ -26,6 +28,7 @@ from dpmigrate.library.modules import forward, own_method
 from dpmigrate.library.sites import Row, Site, methods, prefixed
 
 _DOC = "https://docs.pytorch.org/docs/stable/nn.html#containers"
+_BY_NAME = ("ModuleDict", "ParameterDict")
 CONTAINERS = "Sequential ModuleList ModuleDict ParameterList ParameterDict"
 
 
@@ -69,24 +72,44 @@ def fill(site: Site, made: Object) -> None:
         site.m.heap.write((made.number, str(i)), v)
 
 
+def each(m: Machine, made: Object) -> list[Value] | None:
+    """What a loop over a container takes, turn by turn: layers, of a ModuleDict their names; None
+    where it is not known how many there are.
+    """
+    found = _in_it(m, made)
+    if any(k == "*" or UNBOUND in v for k, v in found):
+        return None
+    if made.name in _BY_NAME:
+        return [const(k) for k, _ in found]
+    numbered = all(k.isdigit() for k, _ in found)
+    if not numbered and made.name != "Sequential":
+        return None
+    return [v for _, v in (sorted(found, key=lambda x: int(x[0])) if numbered else found)]
+
+
 def children(site: Site, made: Object) -> list[Value]:
     """The layers of a container, in order."""
     return [site.m.bound(v) for _, v in _named(site, made)]
 
 
 def _named(site: Site, made: Object) -> list[tuple[str, Value]]:
+    """The layers of a container with their names."""
+    return _in_it(site.m, made)
+
+
+def _in_it(m: Machine, made: Object) -> list[tuple[str, Value]]:
     """The layers of a container with their names; other fields are no layers."""
     found = [
         (k, v)
-        for k, v in site.m.heap.names(made.number)
+        for k, v in m.heap.names(made.number)
         if isinstance(k, str) and not k.startswith(("=", "mode ", "grad", "training"))
     ]
-    return [(k, v) for k, v in found if k == "*" or k.isdigit() or any(_layer(site, a) for a in v)]
+    return [(k, v) for k, v in found if k == "*" or k.isdigit() or any(_layer(m, a) for a in v)]
 
 
-def _layer(site: Site, atom: Atom) -> bool:
+def _layer(m: Machine, atom: Atom) -> bool:
     """Whether an atom may be a layer."""
-    made = site.m.object(atom)
+    made = m.object(atom)
     if made is None:
         return isinstance(atom, Unknown)
     return made.kind not in ("list", "dict", "set", "function", "class", "partial", "pymodule")
@@ -119,8 +142,16 @@ def container_item(site: Site) -> Value:
     """``layers[i]``, ``layers["a"]``."""
     made = site.object
     assert made is not None
-    key = site.m.constant(site.get(1) or NOTHING)
-    part = next((o for o in site.m.objects(site.get(1) or NOTHING) if o.kind == "slice"), None)
+    asked = site.get(1) or NOTHING
+    if len(asked) > 1 and all(isinstance(a, Const) for a in asked):
+        return join(*(_item(site, made, (a,)) for a in asked))
+    return _item(site, made, asked)
+
+
+def _item(site: Site, made: Object, asked: Value) -> Value:
+    """The layer of an index or a name."""
+    key = site.m.constant(asked)
+    part = next((o for o in site.m.objects(asked) if o.kind == "slice"), None)
     if part is not None:
         return _sliced(site, made, part)
     if key is not None:
@@ -158,7 +189,10 @@ def container_elements(site: Site) -> Value:
     """A loop over a ModuleList."""
     made = site.object
     assert made is not None
-    if made.name in ("ModuleDict", "ParameterDict"):
+    listed = each(site.m, made)
+    if listed is not None:
+        return join(*listed)
+    if made.name in _BY_NAME:
         return SETTING
     return join(*children(site, made)) or NOTHING
 
@@ -175,7 +209,17 @@ def container_append(site: Site) -> Value:
         else:
             site.m.heap.widen((made.number, "*"), held)
         return NONE
-    site.m.heap.widen((made.number, "*"), site.get(1) or NOTHING)
+    new = site.get(2 if site.word == "insert" else 1) or NOTHING
+    listed: list[Value] | None = [new]
+    if site.word == "extend":
+        listed = site.m.known_elements(new)
+        new = site.m.taken(new, site.node, site.frame) if listed is None else join(*listed)
+    present = None if site.word == "insert" or made.many else each(site.m, made)
+    if present is None or listed is None or made.name in _BY_NAME:
+        site.m.heap.widen((made.number, "*"), new)
+    else:
+        for i, v in enumerate(listed):
+            site.m.heap.write((made.number, str(len(present) + i)), v)
     return value(Ref(made.number))
 
 
@@ -183,17 +227,28 @@ def container_pairs(site: Site) -> Value:
     """``items()`` and ``values()`` of a ModuleDict."""
     made = site.object
     assert made is not None
+    found, pairs = _named(site, made), site.word == "items"
+    if each(site.m, made) is not None:
+        rows = [items([const(k), v]) if pairs else v for k, v in found]
+        return site.m.listed(rows, site.node, site.frame)
     every = join(*children(site, made)) or NOTHING
-    each = items([SETTING, every]) if site.word in ("items", "named_children") else every
-    return site.m.listed([each], site.node, site.frame, exact=False)
+    some = items([SETTING, every]) if pairs else every
+    return site.m.listed([some], site.node, site.frame, exact=False)
+
+
+def container_keys(site: Site) -> Value:
+    """``keys()`` of a ModuleDict."""
+    made = site.object
+    assert made is not None
+    listed = each(site.m, made)
+    return uniform(site) if listed is None else site.m.listed(listed, site.node, site.frame)
 
 
 def container_length(site: Site) -> Value:
     """``len(layers)``."""
     made = site.object
-    if made is None or site.m.heap.read((made.number, "*")):
-        return SETTING
-    return const(len(children(site, made)))
+    listed = each(site.m, made) if made is not None else None
+    return SETTING if listed is None else const(len(listed))
 
 
 ROWS = (
@@ -208,7 +263,7 @@ ROWS = (
         source=_DOC,
     ),
     Row(methods("container", "items values"), container_pairs, source=_DOC),
-    Row(methods("container", "keys"), uniform, source=_DOC),
+    Row(methods("container", "keys"), container_keys, source=_DOC),
     Row(methods("container", "__len__"), container_length, source=_DOC),
 )  # fmt: skip
 

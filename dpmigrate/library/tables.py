@@ -36,6 +36,7 @@ from dpmigrate.library import (
     effects,
     hooks,
     iterators,
+    module_lists,
     modules,
     pure,
 )
@@ -309,6 +310,11 @@ class Tables:
         if plain and atom_placement(atom).kind is Kind.PER_RANK:
             return value(atom)  # whatever it is, its parts differ
         return self._about(m, atom, "__iter__", node, frame)
+
+    def each(self, m: Machine, made: Object) -> list[Value] | None:
+        if "container" in self._kinds(m, Ref(made.number)):
+            return module_lists.each(m, made)
+        return None
 
     def entered(self, m: Machine, atom: Atom, node: ast.AST, frame: Frame) -> Value | None:
         return self._about(m, atom, "__enter__", node, frame)

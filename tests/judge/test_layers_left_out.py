@@ -1,0 +1,149 @@
+"""Which layers of a container a model uses: a layer that forward never comes to gets no gradient."""
+
+from __future__ import annotations
+
+from textwrap import indent
+
+import pytest
+
+from dpmigrate.judge import faults, unused
+from dpmigrate.program import Program
+from dpmigrate.source import Source, parse
+
+_TRAINED = """\
+import copy
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+import dpmigrate_runtime as ddp
+
+
+def clones(module, n):
+    return nn.ModuleList([copy.deepcopy(module) for i in range(n)])
+
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Linear(8, 8)
+        self.second = nn.Linear(8, 8)
+
+    def forward(self, x):
+        return self.first(x)
+
+    def both(self, x):
+        return self.second(self.first(x))
+
+
+class Net(nn.Module):
+    def __init__(self, depth=2, used=2):
+        super().__init__()
+        self.used = used
+{made}
+        self.head = nn.Linear(8, 2)
+
+    def forward(self, x):
+{body}
+        return self.head(x)
+
+
+ddp.setup()
+data = TensorDataset(torch.randn(64, 8), torch.randint(0, 2, (64,)))
+loader = DataLoader(data, batch_size=ddp.local_batch(16), sampler=ddp.DistributedSampler(data, seed=0))
+net = Net({given})
+model = ddp.wrap(net)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+ddp.seed_ranks()
+for epoch in range(4):
+    loader.sampler.set_epoch(epoch)
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+ddp.cleanup()
+"""
+_CLONES = "self.layers = clones(nn.Linear(8, 8), depth)"
+_DICT = "self.layers = nn.ModuleDict({'a': nn.Linear(8, 8), 'b': nn.Linear(8, 8)})"
+_APPENDED = "self.layers = nn.ModuleList()\nfor i in range({}):\n    self.layers.append(nn.Linear(8, 8))"
+_EACH = "for layer in self.layers:\n    x = layer(x)"
+_ZIP = "for part, layer in zip({}, self.layers):\n    x = layer(x + part)"
+_PAIR = "self.layers = clones(nn.Linear(8, 8), depth)\nself.norms = clones(nn.LayerNorm(8), {})"
+_BOTH = "for layer, norm in zip(self.layers, self.norms):\n    x = norm(layer(x))"
+
+
+def told(made: str, body: str, given: str = "") -> set[str]:
+    """The invariants that fail for a model."""
+    text = _TRAINED.format(made=indent(made, " " * 8), body=indent(body, " " * 8), given=given)
+    source = parse(text.encode(), "train.py")
+    assert isinstance(source, Source)
+    return {f.invariant for f in faults(Program.of(source))}
+
+
+@pytest.mark.parametrize(
+    ("made", "body"),
+    [
+        pytest.param(_CLONES, _ZIP.format("[x]"), id="a zip with a shorter list"),
+        pytest.param(_PAIR.format(1), _BOTH, id="a zip of two lists of layers"),
+        pytest.param(_PAIR.format("depth"), "for i, (part, layer, norm) in enumerate(zip([x], self.layers, self.norms)):\n    x = norm(layer(x))", id="a zip in enumerate"),
+        pytest.param(_CLONES, "x = self.layers[0](x)", id="an index"),
+        pytest.param(_CLONES, "x = self.layers[-1](x)", id="the last"),
+        pytest.param(_CLONES, "for layer in self.layers[:1]:\n    x = layer(x)", id="a slice"),
+        pytest.param(_CLONES, "parts = [x]\nfor i in range(len(parts)):\n    x = self.layers[i](parts[i])", id="as many as a list"),
+        pytest.param(_CLONES, "parts = [x]\nfor i, part in enumerate(parts):\n    x = self.layers[i](part)", id="numbered as a list"),
+        pytest.param(_CLONES, "x = sum([layer(x) for part, layer in zip([x], self.layers)])", id="in a comprehension"),
+        pytest.param(_CLONES, "for i, layer in enumerate(self.layers):\n    if i == len(self.layers) - 1:\n        break\n    x = layer(x)", id="left before the last"),
+        pytest.param(_CLONES, "for i in range(len(self.layers) - 1):\n    x = self.layers[i](x)", id="all but the last"),
+        pytest.param(_APPENDED.format("depth"), "for i in range(len(self.layers) - 1):\n    x = self.layers[i](x)", id="all but the last of what is appended"),
+        pytest.param(_APPENDED.format("depth"), _ZIP.format("[x]"), id="a zip with what is appended"),
+        pytest.param("self.layers = nn.ModuleList([nn.Linear(8, 8)])\nself.layers.extend([nn.Linear(8, 8)])", _ZIP.format("[x]"), id="a zip with what is extended"),
+        pytest.param(_DICT, "x = self.layers['a'](x)", id="a key never asked for"),
+        pytest.param(_DICT, "for name in ('a',):\n    x = self.layers[name](x)", id="a loop over keys"),
+        pytest.param(_DICT, "for name, layer in self.layers.items():\n    if name != 'b':\n        x = layer(x)", id="a key left out"),
+        pytest.param(_DICT, "for name in self.layers:\n    if name == 'b':\n        x = self.layers[name](x)", id="a key looked for"),
+        pytest.param("self.layers = clones(nn.Linear(8, 8), 12)", "for i in range(10):\n    x = self.layers[i](x)", id="ten of twelve"),
+        pytest.param("self.layers = clones(nn.Linear(8, 8), 10)", _ZIP.format("[x] * 9"), id="a zip with nine of ten"),
+        pytest.param("self.layers = clones(Block(), depth)", _EACH, id="a copy of which a part is unused"),
+        pytest.param("self.layers = copy.deepcopy(clones(Block(), depth))", "x = self.layers[0].both(x)\nx = self.layers[1](x)", id="one copy of which a part is unused"),
+        pytest.param("self.layers = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 8))", "for layer in self.layers[:2]:\n    x = layer(x)", id="a part of a sequence"),
+        pytest.param("self.layers = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 8))", "for i, layer in enumerate(self.layers):\n    if i < 2:\n        x = layer(x)", id="a sequence up to a place"),
+        pytest.param(_CLONES, "if self.used == 1:\n    x = self.layers[1](x)\nx = self.layers[0](x)", id="by a constant"),
+        pytest.param(_CLONES, "x = self.layers[0](x)\nif self.used == 2:\n    return self.head(x)\nx = self.layers[1](x)", id="left under a constant"),
+    ],
+)  # fmt: skip
+def test_a_layer_that_is_left_out_is_told(made: str, body: str) -> None:
+    assert unused.NAME in told(made, body)
+
+
+@pytest.mark.parametrize(
+    ("made", "body"),
+    [
+        pytest.param(_CLONES, _EACH, id="each"),
+        pytest.param(_CLONES, _ZIP.format("[x, x]"), id="a zip with a list as long"),
+        pytest.param(_CLONES, _ZIP.format("[x, x, x]"), id="a zip with a longer list"),
+        pytest.param(_CLONES, _ZIP.format("x.unbind(0)"), id="a zip with a list of unknown length"),
+        pytest.param(_PAIR.format("depth"), _BOTH, id="a zip of two lists of layers"),
+        pytest.param(_PAIR.format("depth"), "parts = []\nfor layer in self.layers:\n    x = layer(x)\n    parts.append(x)\nfor part, norm in zip(parts, self.norms):\n    x = x + norm(part)", id="a zip with what layers give"),
+        pytest.param("self.layers = clones(nn.Linear(8, 8), 14)\nself.norms = clones(nn.LayerNorm(8), 14)", "parts = []\nfor layer in self.layers:\n    x = layer(x)\n    parts.append(x)\nfor part, norm in zip(parts, self.norms):\n    x = x + norm(part)", id="many layers"),
+        pytest.param(_CLONES, "for i in range(len(self.layers)):\n    x = self.layers[i](x)", id="by number"),
+        pytest.param(_CLONES, "for layer in reversed(self.layers):\n    x = layer(x)", id="backwards"),
+        pytest.param(_CLONES, "x = self.layers[0](x)\nfor layer in self.layers[1:]:\n    x = layer(x)", id="the first and the others"),
+        pytest.param(_CLONES, "for i, layer in enumerate(self.layers):\n    x = layer(x) if i < len(self.layers) - 1 else layer(x).relu()", id="the last in another way"),
+        pytest.param(_APPENDED.format("depth"), _EACH, id="appended"),
+        pytest.param(_APPENDED.format(20), _EACH, id="many appended"),
+        pytest.param("self.layers = nn.ModuleList()\nfor i in range(depth):\n    self.layers.append(nn.Linear(8, 8))\n    if i < depth - 1:\n        self.layers.append(nn.ReLU())", _EACH, id="appended by turns"),
+        pytest.param("self.layers = nn.ModuleList([nn.Linear(8, 8)])\nself.layers.extend([nn.Linear(8, 8)])", _EACH, id="extended"),
+        pytest.param("self.layers = nn.ModuleList([nn.Linear(8, 8)])\nself.layers.insert(0, nn.Linear(8, 8))", _EACH, id="inserted"),
+        pytest.param("self.layers = nn.ModuleList([nn.Linear(8, 8)])\nself.layers += [nn.Linear(8, 8)]", _EACH, id="added"),
+        pytest.param(_DICT, "for name in self.layers:\n    x = self.layers[name](x)", id="by name"),
+        pytest.param(_DICT, "for layer in self.layers.values():\n    x = layer(x)", id="the values"),
+        pytest.param(_DICT, "for name, layer in self.layers.items():\n    x = layer(x)", id="the items"),
+        pytest.param(_DICT, "for name in self.layers.keys():\n    x = self.layers[name](x)", id="the keys"),
+        pytest.param("self.layers = nn.ModuleDict()\nfor name in ('a', 'b'):\n    self.layers[name] = nn.Linear(8, 8)", "for name in ('a', 'b'):\n    x = self.layers[name](x)", id="stored by name"),
+        pytest.param("self.layers = nn.ModuleDict()\nself.layers.update({'a': nn.Linear(8, 8), 'b': nn.Linear(8, 8)})", "for name, layer in self.layers.items():\n    x = layer(x)", id="updated"),
+        pytest.param("self.layers = clones(nn.Linear(8, 8), 12)", "for i in range(12):\n    x = self.layers[i](x)", id="twelve by number"),
+        pytest.param("self.layers = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 8))", _EACH, id="a sequence"),
+    ],
+)  # fmt: skip
+def test_layers_that_are_all_used(made: str, body: str) -> None:
+    assert unused.NAME not in told(made, body)
