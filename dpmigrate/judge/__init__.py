@@ -34,6 +34,7 @@ from dpmigrate.judge import (
     streams,
     totals,
     unused,
+    used,
     wrapped,
 )
 from dpmigrate.judge.bent import Bent
@@ -44,7 +45,7 @@ COUPLED, ALONE, TOTALS = totals.COUPLED, files.ALONE, own_totals.NAME
 unfinished = files.unfinished
 _INVARIANTS = (
     bound, group, given, wrapped, sharded, epochs, streams, parted, totals, own_totals, chosen, unused, backwards, files,
-    devices, classes, counts, scaling, statistics, replicas,
+    devices, classes, counts, used, scaling, statistics, replicas,
 )  # fmt: skip
 
 

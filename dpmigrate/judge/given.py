@@ -11,10 +11,11 @@ from functools import cache
 from typing import TYPE_CHECKING, cast
 
 from dpmigrate.contract import NAMES
+from dpmigrate.execution import arithmetic, placements
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.machine import Frame, Machine
 from dpmigrate.execution.placements import Kind
-from dpmigrate.execution.values import NOTHING, Atom, Const, Data, Foreign, Items, const
+from dpmigrate.execution.values import NOTHING, Atom, Const, Data, Foreign, Items, Method, Value, const
 
 if TYPE_CHECKING:
     from dpmigrate.execution.engine import Execution
@@ -32,7 +33,7 @@ _LOSSES = ("weighted_mean", "sum_loss")
 
 def given(m: Machine, word: str, arguments: Arguments, node: ast.AST, frame: Frame) -> None:
     """Notes a call that certainly fails, or gives back what it was given, with the reason."""
-    for why in _wrong(m, word, arguments):
+    for why in (*_wrong(m, word, arguments), *_asked(word, node)):
         m.event("judge given", node, frame, why=const(why))
         break
 
@@ -86,12 +87,34 @@ def _wrong(m: Machine, word: str, arguments: Arguments) -> Iterator[str]:
         yield f"{word}() is given what is no number"
 
 
+def _asked(word: str, node: ast.AST) -> Iterator[str]:
+    """A batch size that is a comparison."""
+    if word == "local_batch" and isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Compare):
+        yield "local_batch() is given a yes or no"
+
+
+def multiplied(m: Machine, left: Value, right: Value, node: ast.AST, frame: Frame) -> None:
+    """Notes that the number of ranks multiplies what is no number, or the number 0."""
+    other = right if left == arithmetic.WORLD else left
+    zero = isinstance(node, ast.BinOp) and any(isinstance(n, ast.Constant) and not n.value for n in (node.left, node.right))
+    if arithmetic.WORLD in (left, right) and other and (zero or all(_no_factor(m, a) for a in other)):
+        m.event("judge given", node, frame, why=const("the number of ranks multiplies what is no number of samples"))
+
+
+def _no_factor(m: Machine, atom: Atom) -> bool:
+    if isinstance(atom, Data):
+        return atom.kind == "text" or (atom.kind in ("tensor", "batch") and atom.placement.kind is Kind.ROWS)
+    made = m.object(atom)
+    held = made is not None and made.kind in ("dict", "list", "loader", "namespace")
+    return held or isinstance(atom, Items) or (isinstance(atom, Const) and not isinstance(atom.value, int | float))
+
+
 def _unfit(m: Machine, word: str, atom: Atom) -> bool:
     """Whether a function certainly cannot use an atom."""
     made = m.object(atom)
     if word == "local_batch":
         tensor = isinstance(atom, Data) and atom.kind in ("tensor", "batch", "array")
-        held = made is not None and made.kind in ("dict", "list", "instance", "namespace")
+        held = made is not None and made.kind in ("dict", "list", "instance", "namespace", "loader")
         return tensor or held or isinstance(atom, Items)
     if word in _LOADERS:
         own = made is not None and made.kind == "instance" and not m.kinds(made) - {"instance"}
@@ -100,9 +123,12 @@ def _unfit(m: Machine, word: str, atom: Atom) -> bool:
         return isinstance(atom, Foreign)
     if word == "main_path":
         own = made is not None and made.kind == "instance" and not m.kinds(made) - {"instance"}
-        return isinstance(atom, Foreign) or (own and not _iterable(m, atom, "__fspath__", "__call__"))
+        return isinstance(atom, Foreign | Method) or (own and not _iterable(m, atom, "__fspath__", "__call__"))
     if word == "any_rank":
-        return made is not None and made.kind == "instance"
+        loss = isinstance(atom, Data) and atom.placement == placements.MEAN and atom.gradient != "none"
+        return loss or (made is not None and made.kind == "instance")
+    if word == "unwrap":
+        return made is not None and made.kind in ("list", "iterator", "loader", "generator")
     if word == "clean_keys":
         return isinstance(atom, Const)
     return word in _LOSSES and isinstance(atom, Data) and atom.placement.kind is Kind.ROWS

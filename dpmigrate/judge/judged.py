@@ -140,7 +140,9 @@ class Judged(Choosing):
             case "draw" | "forward":
                 over, alike = self._over(), const(self._draws_alike(values))
                 of_sample = self._in_sample() or self._for_samples(values.get("made", NOTHING), over)
-                return {"alike": alike, "over": over, "of a sample": const(of_sample)}
+                stream = str(known(values.get("stream", const("torch"))))
+                own = values.get("same", NOTHING) if stream == GENERATOR else self.heap.read(OWN[stream]) or const(False)
+                return {"alike": alike, "over": over, "of a sample": const(of_sample), "own": own}
             case "backward":
                 return {
                     "alike": const(self.heap.read(OWN["torch"]) == SHARED), "over": self._over(),

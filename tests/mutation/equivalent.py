@@ -60,6 +60,21 @@ def nothing_drawn(pair: Pair) -> bool:
     return not any(_draws(e) for e in (pair.right, pair.spoiled)) and same_course(pair)
 
 
+def streams_alike(pair: Pair) -> bool:
+    """Whether every number is drawn from a stream of the same kind, one that all ranks have alike or
+    each rank's own. How often the ranks' streams begin does not matter: ``seed_ranks`` gives other
+    ones each time, and leaves those of rank 0 as they are.
+    """
+    drops = [
+        Counter(
+            (ast.unparse(e.node), _shape(x, e.values["own"])) for e in x.trace.of("forward")
+            if any(o.name.startswith(DROPPING) for o in x.objects(e.values["module"]))
+        )
+        for x in (pair.right, pair.spoiled)
+    ]  # fmt: skip
+    return drops[0] == drops[1] and same_course(pair)
+
+
 def agreed(pair: Pair) -> bool:
     """Whether rank 0 is asked for what all ranks have made of the same numbers, and not of a file
     system, a clock or a stream that each asks for itself.
@@ -157,6 +172,7 @@ _ELSEWHERE = "other side|too early|too late|one level out|one level in"
 _STREAMS = r"ddp\.(seed_ranks|own_streams|same_stream)"
 RULES = (
     Rule(_STREAMS, ".*", "nothing random is drawn while the program trains", nothing_drawn),
+    Rule(_STREAMS, ".*", "every number is drawn from a stream of the same kind, the ranks' own or one of all", streams_alike),
     Rule(r"ddp\.(setup|cleanup)", "one level out",
          "the file is started and not imported, and the runtime does nothing in workers that import it"),
     Rule(r"ddp\.(setup|cleanup|barrier)|\.GradScaler\(\)|\.(update|load_state_dict)\(\)",
