@@ -35,6 +35,7 @@ from dpmigrate.judge import (
     totals,
     unused,
     used,
+    weighted,
     wrapped,
 )
 from dpmigrate.judge.bent import Bent
@@ -45,7 +46,7 @@ COUPLED, ALONE, TOTALS = totals.COUPLED, files.ALONE, own_totals.NAME
 unfinished = files.unfinished
 _INVARIANTS = (
     bound, group, given, wrapped, sharded, epochs, streams, parted, totals, own_totals, chosen, unused, backwards, files,
-    devices, classes, counts, used, scaling, statistics, replicas,
+    devices, classes, counts, used, weighted, scaling, statistics, replicas,
 )  # fmt: skip
 
 

@@ -123,6 +123,14 @@ class Judged(Choosing):
                 self.heap.write((number, TOLD), one_of(found))
         return result
 
+    def attribute(self, owner: Value, name: str, node: ast.AST, frame: Frame) -> Value:
+        """An attribute; a layer of torch has no ``module`` as a wrapper has."""
+        made = self.objects(owner)
+        if name == "module" and len(made) == len(owner) > 0 and all(o.kind in ("module", "container") for o in made):
+            if all(self.heap.read((o.number, name)) is None for o in made):
+                self.event("no attribute", node, frame, owner=owner, name=const(name))
+        return super().attribute(owner, name, node, frame)
+
     def event(self, kind: str, node: ast.AST, frame: Frame, **values: Value) -> Event:
         values |= self._noted(kind, values)
         self._before(kind, values)

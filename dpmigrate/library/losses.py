@@ -107,9 +107,10 @@ def lossy(site: Site, fields: dict[str, Value], operands: list[Value], name: str
         fields.get("ignore_index") not in (None, _NO_LABEL)
         or leaves_labels_out(tuple(p.tree for p in site.m.program.parts))
     )
-    chosen = p.ragged  # of the samples some elements alone: each rank has another number of them
-    if (skewed or ignoring or chosen) and reduction == "mean" and p.kind is Kind.ROWS and site.grad():
-        site.event("mean over weights")
+    some = p.ragged  # of the samples some elements alone: each rank has another number of them
+    if (skewed or ignoring or some) and reduction == "mean" and p.kind is Kind.ROWS and site.grad():
+        chosen = fields.get("ignore_index") or _NO_LABEL
+        site.event("mean over weights", weight=weight or NONE, ignored=NONE if chosen in (_NO_LABEL, const(NO_LABEL)) else chosen)
     elements = _elements(operands, name)
     filled_up = p.kind is Kind.ROWS and p.padded and reduction != "none"
     if p.kind is Kind.ROWS:

@@ -87,6 +87,21 @@ def agreed(pair: Pair) -> bool:
     return bool(asked) and all(lost) and not gone and _steering(pair)
 
 
+def asked_of_rank_0(pair: Pair) -> bool:
+    """Whether rank 0 is still asked for all that a file system, a clock, a stream or somebody answers, and
+    what is made of its answers beside it is the same on all ranks.
+    """
+    asked = [
+        Counter(
+            n.func.attr if isinstance(n.func, ast.Attribute) else ast.unparse(n.func)
+            for e in x.trace.of("rank 0 decides") for n in ast.walk(e.node)
+            if isinstance(n, ast.Call) and not ast.unparse(n.func).endswith(("from_main", "int", "float", "str"))
+        )
+        for x in (pair.right, pair.spoiled)
+    ]  # fmt: skip
+    return asked[0] == asked[1] and same_course(pair)
+
+
 def exchanges_nothing(pair: Pair) -> bool:
     """Whether wrappers are called without gradients where all ranks come equally often."""
     calls = [
@@ -111,14 +126,26 @@ def no_old_names(pair: Pair) -> bool:
 
 
 def same_making(pair: Pair) -> bool:
-    """Whether models are made, moved, cast, frozen, loaded, wrapped and called in the same order."""
-    kinds = ("wrap", "move", "requires grad", "attribute", "load state", "forward", "state")
-    made = [
-        [(e.kind, ast.unparse(e.node)) for e in x.trace.of(*kinds)] for x in (pair.right, pair.spoiled)
-    ]
+    """Whether models are made, moved, cast, frozen, loaded, wrapped and called in the same order, but
+    for that of wraps which follow each other.
+    """
     casts = re.compile(r"\.(half|double|bfloat16|type)\(")
     cast = any(casts.search(p.source.text) for p in pair.spoiled.program.parts)
-    return made[0] == made[1] and not cast and same_course(pair)
+    return _making(pair.right) == _making(pair.spoiled) and not cast and same_course(pair)
+
+
+def _making(execution: Execution) -> list[tuple[str, ...]]:
+    """What happens to models; attributes of other objects are none of it."""
+    made: list[tuple[str, ...]] = []
+    for e in execution.trace.of("wrap", "move", "requires grad", "attribute", "load state", "forward", "state"):
+        owners = execution.objects(e.values["owner"]) if e.kind == "attribute" else []
+        if e.kind == "attribute" and not any(o.kind in ("module", "container", "parameter", "wrapper") for o in owners):
+            continue
+        if e.kind == "wrap" and made and made[-1][0] == "wrap":
+            made[-1] = ("wrap", *sorted((*made[-1][1:], ast.unparse(e.node))))
+        else:
+            made.append((e.kind, ast.unparse(e.node)))
+    return made
 
 
 def without_seed(pair: Pair) -> bool:
@@ -147,6 +174,39 @@ def _moving(execution: Execution) -> Counter[tuple[str, bool]]:
             wrapper = any(o.kind == "wrapper" for o in execution.objects(event.values["module"]))
             found[event.node] = found.get(event.node, False) or wrapper
     return Counter((ast.unparse(node), wrapper) for node, wrapper in found.items())
+
+
+def weights_seen(pair: Pair) -> bool:
+    """Whether the judge, which has found nothing, has seen by what each loss is a mean whose weights
+    are counted.
+    """
+    seen = {e.node for e in pair.spoiled.trace.of("mean over weights")}
+    calls = [e.node for e in pair.spoiled.trace.of("judge runtime") if e.values["name"] == const("weighted_mean")]
+    counted = [n for n in calls if isinstance(n, ast.Call) and any("weight_of" in ast.unparse(a) for a in n.args[1:])]
+    return all(n.args[0] in seen for n in counted) and same_course(pair)
+
+
+def same_products(pair: Pair) -> bool:
+    """Whether both are one program but for the order of factors."""
+    return _factored(pair.right) == _factored(pair.spoiled)
+
+
+def _factored(execution: Execution) -> list[str]:
+    return [ast.unparse(_Products().visit(ast.parse(p.source.text))) for p in execution.program.parts]
+
+
+class _Products(ast.NodeTransformer):
+    """Products as calls with their factors in the order of their texts."""
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        if not isinstance(node.op, ast.Mult):
+            return self.generic_visit(node)
+        factors: list[ast.expr] = [node]
+        while product := [f for f in factors if isinstance(f, ast.BinOp) and isinstance(f.op, ast.Mult)]:
+            first = product[0]
+            factors.remove(first)
+            factors += [first.left, first.right]
+        return ast.Call(ast.Name("*"), sorted((self.visit(f) for f in factors), key=ast.unparse), [])
 
 
 def judged(pair: Pair) -> bool:
@@ -182,10 +242,15 @@ RULES = (
          "the same numbers are put together: a mean of what all have is itself"),
     Rule(r"ddp\.(from_main|mean_all)|DPM610", "missing|finding missing|one level in|one level out",
          "all ranks have made what is asked of the same numbers", agreed),
+    Rule(r"ddp\.from_main", "one level in|one level out", "rank 0 is asked for the same, and what is made of it is the same on all ranks",
+         asked_of_rank_0),
     Rule(r"ddp\.any_rank", "missing", "all ranks have made what is asked of the same numbers", agreed),
     Rule("sampler=", "part missing", "without a seed of its own a sampler takes torch's, which all ranks have alike",
          without_seed),
     Rule("without shuffle=", "missing", "the loader is told not to shuffle"),
+    Rule(r"ddp\.weighted_mean", "part missing", "the loss has no such weights, and leaves out the label that weight_of leaves out without a word",
+         weights_seen),
+    Rule(r"ddp\.world_size", "one level in", "a product has its factors in any order", same_products),
     Rule("DPM601", "finding missing", "every rank evaluates the full set, which is exact", judged),
     Rule(r"ddp\.shard", "missing", "every rank evaluates the full set, which is exact", same_course),
     Rule(r"ddp\.shard", "one level out", "what is no loader is read in full, and each rank takes its turns of it",
