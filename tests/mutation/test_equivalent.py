@@ -25,6 +25,12 @@ def _judged(id: str) -> Result:
         "model_read_by_a_method/train.py:DPM601:ddp.sync_buffers:missing:1",  # no BatchNorm
         "evaluation_in_another_file/train.py:DPM610:ddp.from_main:missing:1",
         "amp_existing_cuda_amp/train.py:DPM316:Replace:missing:1",
+        "gan_functional/train.py:DPM210:ddp.seed_ranks:one level in:1",  # other streams in each epoch
+        "loader_inline_dataset/train.py:DPM210:ddp.seed_ranks:missing:1",  # samples have seeds of their own
+        "sum_loss/train.py:DPM613:ddp.world_size:one level in:1",
+        "loss_class_weights/train.py:DPM302:ddp.weighted_mean:part missing:2",
+        "seed_from_clock/train.py:DPM209:ddp.from_main:one level in:1",
+        "gan_of_several_files/train.py:DPM102:ddp.wrap:too late:1",
     ],
 )
 def test_right_all_the_same(id: str) -> None:
@@ -39,6 +45,8 @@ def test_right_all_the_same(id: str) -> None:
         "cast_after_wrap/train.py:DPM102:ddp.wrap:other side:1",  # cast after its wrap
         "dp_copies_counted/train.py:DPM134:Replace:missing:2",  # another loss on several GPUs
         "next_free_folder/train.py:DPM506:ddp.from_main:missing:1",  # the ranks race
+        "next_free_folder/train.py:DPM506:ddp.from_main:one level in:1",  # each rank asks for itself
+        "evaluation_by_next/train.py:DPM210:ddp.seed_ranks:missing:1",  # another order of the evaluation
     ],
 )
 def test_wrong_and_not_seen(id: str) -> None:

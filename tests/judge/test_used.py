@@ -1,0 +1,73 @@
+"""What functions of the runtime give is used as what it is; weights are counted as the loss does."""
+
+from __future__ import annotations
+
+import pytest
+
+from dpmigrate.judge import bound, faults, given, used, weighted
+from tests.judge.trained import result
+
+
+def _names(**parts: str) -> set[str]:
+    return {f.invariant for f in faults(result(**parts))}
+
+
+@pytest.mark.parametrize(
+    ("turn", "wrong"),
+    [
+        pytest.param("n = len(x) * ddp.world_size()", False, id="a number"),
+        pytest.param("len(x) * ddp.world_size()", True, id="a number that nobody gets"),
+        pytest.param("ddp.clean_keys(net.load_state_dict(torch.load('a.pt', map_location='cpu')))", True, id="keys that nobody gets"),
+        pytest.param("net.load_state_dict(ddp.clean_keys(torch.load('a.pt', map_location='cpu'))['net'])", True, id="keys of the whole file"),
+        pytest.param("net.load_state_dict(ddp.clean_keys(torch.load('a.pt', map_location='cpu')['net']))", False, id="keys of the state"),
+        pytest.param("f = open(ddp.main_path('log.txt'), 'w')", False, id="a path"),
+        pytest.param("f = open(ddp.main_path('%d.txt') % i, 'w')", True, id="a path that is filled in later"),
+        pytest.param("import os\nf = open(os.path.join(ddp.main_path('out'), 'a'), 'w')", True, id="the path of a folder"),
+    ],
+)
+def test_what_is_given_is_used(turn: str, wrong: bool) -> None:
+    assert (used.NAME in _names(turn=turn)) is wrong
+
+
+@pytest.mark.parametrize(
+    ("turn", "wrong"),
+    [
+        ("n = i * ddp.world_size() * len(x)", False),
+        ("n = len(x * ddp.world_size())", True),
+        ("n = x.size(0 * ddp.world_size())", True),
+        ("print('{}'.format(loss.item()) * ddp.world_size())", True),
+        ("n = ddp.local_batch(x.size(0) != 16)", True),
+        ("n = ddp.local_batch(loader)", True),
+        ("for x, y in ddp.unwrap(val_loader): pass", True),
+        ("m = ddp.unwrap(model)", False),
+        ("bad = ddp.any_rank(torch.isnan(loss))", False),
+        ("bad = torch.isnan(ddp.any_rank(loss))", True),
+    ],
+)
+def test_what_is_taken_and_multiplied(turn: str, wrong: bool) -> None:
+    assert (given.NAME in _names(turn=turn)) is wrong
+
+
+_LOSS = "criterion = nn.CrossEntropyLoss({})\nloss = ddp.weighted_mean(criterion(model(x), y), ddp.weight_of(y{}))\nloss.backward()"
+
+
+@pytest.mark.parametrize(
+    ("of_loss", "counted", "wrong"),
+    [
+        ("weight=torch.ones(2)", ", weight=criterion.weight", False),
+        ("weight=torch.ones(2)", ", criterion.weight", False),
+        ("weight=torch.ones(2)", "", True),
+        ("ignore_index=0", ", ignore_index=0", False),
+        ("ignore_index=0", "", True),
+        ("ignore_index=-100", "", False),
+        ("", "", False),
+    ],
+)
+def test_weights_are_those_of_the_loss(of_loss: str, counted: str, wrong: bool) -> None:
+    assert (weighted.NAME in _names(step=_LOSS.format(of_loss, counted))) is wrong
+
+
+@pytest.mark.parametrize(("last", "wrong"), [("model.module.state_dict()", False), ("net.module.state_dict()", True)])
+def test_a_layer_has_no_module(last: str, wrong: bool) -> None:
+    assert any("no attribute module" in f.words for f in faults(result(last=last))) is wrong
+    assert bound.NAME  # the invariant of names that are not there
