@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.generators import GeneratorParts
@@ -24,6 +25,17 @@ from dpmigrate.execution.values import (
     Value,
     value,
 )
+
+
+@dataclass(slots=True, eq=False)
+class Chain:
+    """Alternatives that are tried one after the other: what each of them wrote since the heap was at
+    a level, by whether control comes out of it.
+    """
+
+    level: int
+    outcomes: list[Delta] = field(default_factory=list)
+    ended: list[Delta] = field(default_factory=list)
 
 
 class BranchParts(GeneratorParts):
@@ -76,40 +88,77 @@ class BranchParts(GeneratorParts):
         """What stays where no way goes on since one of them goes on for ever."""
         return list(deltas) if self.endless else []
 
-    def _if(self, node: ast.If, frame: Frame) -> bool:
+    def _if(self, node: ast.If, frame: Frame, chain: Chain | None = None) -> bool:
         test = self.condition(self.evaluate(node.test, frame), node.test, frame)
         if not test:
             return False
         truth = self.truth(test)
         if truth is not None:
             self.refine(node.test, truth, frame)
-            return self.block(node.body if truth else node.orelse, frame)
+            return self._arm(node.body if truth else node.orelse, frame, chain)
         parted = self.parting(test, node.test)
         self.event("branch", node, frame, test=test)
 
-        def arm(body: list[ast.stmt], yes: bool) -> Callable[[], bool]:
-            def run() -> bool:
-                self.refine(node.test, yes, frame)
-                frame.arms += 1
-                try:
-                    return self.block(body, frame)
-                finally:
-                    frame.arms -= 1
+        def met() -> bool:
+            self.refine(node.test, True, frame)
+            frame.arms += 1
+            try:
+                return self.block(node.body, frame)
+            finally:
+                frame.arms -= 1
 
-            return run
+        def otherwise(chain: Chain) -> bool:
+            self.refine(node.test, False, frame)
+            frame.arms += 1
+            try:
+                return self._arm(node.orelse, frame, chain)
+            finally:
+                frame.arms -= 1
 
-        return self.parted_arms([arm(node.body, True), arm(node.orelse, False)], parted, frame)
+        return self.first_or_rest(met, otherwise, parted, frame, chain)
 
-    def parted_arms(
-        self, arms: list[Callable[[], bool]], parted: Parting | None, frame: Frame
-    ) -> bool:
-        """Alternatives; where ranks may choose differently and one of them leaves, ranks have
-        parted.
+    def _arm(self, body: list[ast.stmt], frame: Frame, chain: Chain | None) -> bool:
+        """One arm of a chain; an ``elif`` goes on with it."""
+        if chain is None or len(body) != 1 or not isinstance(body[0], ast.If):
+            return self.block(body, frame)
+        self.step()
+        self.trace.ran.add(body[0])
+        return self._if(body[0], frame, chain)
+
+    def first_or_rest(
+        self, first: Callable[[], bool], rest: Callable[[Chain], bool], parted: Parting | None,
+        frame: Frame, chain: Chain | None = None,
+    ) -> bool:  # fmt: skip
+        """An arm, or those after it, which may be a chain of such; whether control comes out of one
+        of them, or of the last one where ``chain`` takes what the others leave.
+
+        The arms of a chain are joined all at once: each would else be joined once more for every
+        test above it. Arms that ranks may choose differently are joined by themselves.
         """
+        if chain is not None and parted is None:
+            self._attempt(first, chain)
+            return rest(chain)
+        chain = Chain(self.heap.level)
         before = (len(frame.returns), len(frame.breaks), len(frame.continues))
-        alive = self.branch(arms, parted)
+        self.control.append(parted)
+        try:
+            self._attempt(first, chain)
+            self._attempt(lambda: rest(chain), chain)
+        finally:
+            self.control.pop()
+        self.heap.apply(chain.outcomes or self.last(*chain.ended), self.merging(parted))
         self.left_by_some(before, parted, frame)
-        return alive
+        return bool(chain.outcomes)
+
+    def _attempt(self, arm: Callable[[], bool], chain: Chain) -> None:
+        self.heap.mark()
+        alive = False
+        try:
+            alive = arm()
+        finally:
+            written = self.heap.since(chain.level)
+            self.heap.rollback()
+        (chain.outcomes if alive else chain.ended).append(written)
 
     def left_by_some(
         self, before: tuple[int, int, int], parted: Parting | None, frame: Frame

@@ -422,32 +422,42 @@ class Heap:
                 elif new and (at[1] == EXISTS or (self._anew(at, new) and self.by_some())):
                     self.write(at, (*new,))  # made once more, or another value that looks the same
             return changed
-        for at in dict.fromkeys(at for d in outcomes for at in d):
+        by: dict[Location, list[int]] = {}  # which of the outcomes have written a place
+        for i, outcome in enumerate(outcomes):
+            for at in outcome:
+                by.setdefault(at, []).append(i)
+        reads = self._reads[-1] if self._reads else None
+        for at, writers in by.items():
             old = self._store.get(at)
-            found = [d.get(at, old) for d in outcomes]
-            if self._reads and not all(at in d for d in outcomes) and at not in self._reads[-1]:
-                if at[0] not in private:
-                    private[at[0]] = self._private(at[0])
-                if not private[at[0]]:
-                    self._reads[-1][at] = old  # an outcome leaves it as it was
+            found = [outcomes[i][at] for i in writers]
+            if len(writers) < len(outcomes):
+                if reads is not None and at not in reads:
+                    if at[0] not in private:
+                        private[at[0]] = self._private(at[0])
+                    if not private[at[0]]:
+                        reads[at] = old  # an outcome leaves it as it was
+                found.insert(0 if writers[0] else len(found), old)
             first = found[0]
-            if all(f is first or (same(f, first) and (merged is None or one_value(f))) for f in found[1:]):
-                new = first
+            for f in found:
+                if f is not first and not (same(f, first) and (merged is None or one_value(f))):
+                    new = self._either_of(at, old, outcomes, by)
+                    if merged is not None:
+                        new = merged(new)
+                    break
             else:
-                new = join(*self._found(at, found, outcomes))
-                if merged is not None:
-                    new = merged(new)
+                new = first
             if new is old or same(new, old):
                 # what a test has narrowed is no other value
-                whole = any(type(d[at]) is not _Narrowed for d in outcomes if at in d)
+                whole = any(type(outcomes[i][at]) is not _Narrowed for i in writers)
                 if new and whole and self._anew(at, new) and self.by_some():
                     self.write(at, (*new,))  # another value that looks the same
                 continue
             if new is not None and widen is not None:
                 new = widen(new, old or NOTHING)
-            if not same(new, old):
-                changed = True
-                self.write(at, new)
+                if same(new, old):
+                    continue
+            changed = True
+            self.write(at, new)
         return changed
 
     @staticmethod
@@ -470,19 +480,37 @@ class Heap:
                     return False
         return True
 
-    def _found(
-        self, at: Location, found: list[Value | None], outcomes: list[Delta]
-    ) -> Iterator[Value]:
-        """What the outcomes hold at a place: a field of an object that one of them has not made is
-        not unbound there.
+    def _either_of(
+        self, at: Location, old: Value | None, outcomes: list[Delta], by: dict[Location, list[int]]
+    ) -> Value:
+        """What the outcomes hold at a place, joined: a field of an object that one of them has not
+        made is not unbound there. ``by`` are the outcomes that have written a place, by number.
         """
         made = (at[0], EXISTS)
         there = self._store.get(made)
-        for held, outcome in zip(found, outcomes, strict=True):
-            if held is not None:
-                yield held
-            elif at[0] not in self.objects or outcome.get(made, there) is not None:
-                yield value(UNBOUND)
+        known = at[0] in self.objects
+
+        def unbound(numbers: Iterable[int]) -> bool:
+            return not known or any(outcomes[i].get(made, there) is not None for i in numbers)
+
+        new, after = NOTHING, 0
+        for i in (*by[at], len(outcomes)):
+            if after < i:  # these leave it as it was
+                if old is not None:
+                    new = _joined_often(new, old, i - after)
+                elif known and there is None:  # they are asked that may have made it
+                    if unbound(n for n in by.get(made, ()) if after <= n < i):
+                        new = join(new, value(UNBOUND))
+                elif unbound(range(after, i)):
+                    new = join(new, value(UNBOUND))
+            if i < len(outcomes):
+                held = outcomes[i][at]
+                if held is not None:
+                    new = join(new, held)
+                elif unbound((i,)):
+                    new = join(new, value(UNBOUND))
+            after = i + 1
+        return new
 
     @contextmanager
     def outside(self) -> Iterator[None]:
@@ -560,3 +588,13 @@ class Heap:
         """End it: all values that were written, by place."""
         self._watches = [w for w in self._watches if w is not watch]
         return watch
+
+
+def _joined_often(v: Value, more: Value, times: int) -> Value:
+    """A value joined with another one as many times, or until that changes nothing."""
+    for _ in range(times):
+        both = join(v, more)
+        if both is v:
+            break
+        v = both
+    return v

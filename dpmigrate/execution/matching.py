@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from dpmigrate.execution.branches import Chain
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.patterns import Capture, PatternParts
 from dpmigrate.execution.trace import Parting
@@ -17,7 +18,9 @@ class MatchParts(PatternParts):
         subject = self.evaluate(node.subject, frame)
         return self._cases(node, 0, subject, frame) if subject else False
 
-    def _cases(self, node: ast.Match, index: int, subject: Value, frame: Frame) -> bool:
+    def _cases(
+        self, node: ast.Match, index: int, subject: Value, frame: Frame, chain: Chain | None = None
+    ) -> bool:
         """The cases from one on; the next ones are tried where this one does not match.
 
         The names of a pattern are bound where all of it fits, before its guard is asked.
@@ -28,7 +31,7 @@ class MatchParts(PatternParts):
         found = Capture()
         answer = self.fits(case.pattern, subject, found, frame)
         if answer is False:
-            return self._cases(node, index + 1, subject, frame)
+            return self._cases(node, index + 1, subject, frame, chain)
         chosen = self._doubt(found.asked, case.pattern) if answer is None else None
         self.heap.mark()
         tested = self._captured(case, found, frame)
@@ -51,18 +54,18 @@ class MatchParts(PatternParts):
             self.heap.apply([entered])
             return True
 
-        def outside() -> bool:
+        def outside(chain: Chain | None) -> bool:
             if case.guard is not None and truth is not True:
                 if answer is True:
                     as_entered()
                 else:  # the guard says no, or nothing is bound
                     self.branch([as_entered, lambda: True], chosen)
-            return self._cases(node, index + 1, subject, frame)
+            return self._cases(node, index + 1, subject, frame, chain)
 
         if truth is False:
-            return outside()
+            return outside(chain)
         self.event("branch", case.pattern, frame, test=subject)
-        return self.parted_arms([inside, outside], chosen or guarded, frame)
+        return self.first_or_rest(inside, outside, chosen or guarded, frame, chain)
 
     def _captured(self, case: ast.match_case, found: Capture, frame: Frame) -> Value:
         """Bind what a pattern has captured, and ask its guard; NOTHING: that does not come back."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from dpmigrate.execution.branches import Chain
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.trace import Parting
@@ -30,8 +31,8 @@ class Choosing(Accumulating):
             self._by_draws.add(node)
         return found
 
-    def _if(self, node: ast.If, frame: Frame) -> bool:
-        alive = super()._if(node, frame)
+    def _if(self, node: ast.If, frame: Frame, chain: Chain | None = None) -> bool:
+        alive = super()._if(node, frame, chain)  # such a test is joined by itself, and not in a chain
         if node.test in self._by_draws and not self._in_model():
             for target in _bound(node):
                 at = self.location(target, frame)

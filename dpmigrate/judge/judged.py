@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from dpmigrate.execution import placements
 from dpmigrate.execution.arguments import Arguments
+from dpmigrate.execution.branches import Chain
 from dpmigrate.execution.heap import Object
 from dpmigrate.execution.machine import Frame, Library
 from dpmigrate.execution.placements import Kind
@@ -281,10 +282,11 @@ class Judged(Choosing):
             held |= {d: None for v in parts for d in data(self.shown(v, node, frame), deep=True)}
         return made
 
-    def _if(self, node: ast.If, frame: Frame) -> bool:
+    def _if(self, node: ast.If, frame: Frame, chain: Chain | None = None) -> bool:
         """A test; in turn rank 0 makes and saves what the others load: all have the same then."""
-        alive = super()._if(node, frame)
-        for target in cached(node) if self.heap.read(FIRST) == const(True) else ():
+        in_turn = self.heap.read(FIRST) == const(True)
+        alive = super()._if(node, frame, None if in_turn else chain)
+        for target in cached(node) if in_turn else ():
             at = self.location(target, frame)
             held = self.heap.read(at) if at is not None else None
             if at is not None and held:
