@@ -141,10 +141,12 @@ def doubted(judgement: Judgement) -> str:
 
 
 def _wraps(script: Script, result: Program, node: ast.AST | None) -> tuple[Wrap, ...]:
-    """The wraps of a program that a call of ``ddp.wrap`` in its result may be."""
+    """The wraps of a program that a call of ``ddp.wrap`` in its result may be; the node may be of another copy of the trees."""
     found = [n for p in result.parts for n in ast.walk(p.tree) if isinstance(n, ast.Call) and ast.unparse(n.func) == f"{script.ddp}.wrap"]
     found.sort(key=lambda n: (n.lineno, n.col_offset))
-    return script.wraps_at(found.index(node), [ast.unparse(n.args[0]) for n in found]) if node in found else ()
+    places = [(n.lineno, n.col_offset) for n in found]
+    place = (node.lineno, node.col_offset) if isinstance(node, ast.Call) else None
+    return script.wraps_at(places.index(place), [ast.unparse(n.args[0]) for n in found]) if place in places else ()
 
 
 def _shown(script: Script, result: Program, message: str, *judgements: Judgement) -> Shown:

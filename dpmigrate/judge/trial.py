@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from dpmigrate.execution import machine
 from dpmigrate.execution.engine import Execution
 from dpmigrate.execution.heap import Object
 from dpmigrate.execution.placements import Kind
@@ -200,22 +201,29 @@ class Trial:
 def executed(program: Program, *, by_default: bool = False) -> Execution:
     """A program, executed with what the judge wants to know; ``by_default``: with the defaults of
     its options alone.
+
+    The last few are kept, since equal texts come again: the facts of a result ask for what the judge
+    executes, a result is judged anew with other settings, and a script that shares files with
+    others is planned again.
     """
-    execution = Judged(program, Watching())
-    execution.by_default = by_default
-    return execution.run()
+    texts = tuple((p.source.name, p.source.data, p.former) for p in program.parts)
+    key = (by_default, texts, frozenset(program.links.items()), program.computed, machine.STEPS)
+    found = _KEPT.pop(key, None)
+    if found is None:
+        found = Judged(program, Watching())
+        found.by_default = by_default
+        found.run()
+    _KEPT[key] = found  # the last one that was asked for
+    while len(_KEPT) > _FEW:
+        del _KEPT[next(iter(_KEPT))]
+    return found
 
 
 def before(program: Program) -> Execution:
-    """A program before its migration, executed. The last two are kept: a script that shares files
-    with others is planned again, and the result is looked at in between.
-    """
-    key = tuple((p.source.name, p.source.data) for p in program.parts)
-    if key not in _KEPT:
-        while len(_KEPT) > 1:
-            del _KEPT[next(iter(_KEPT))]
-        _KEPT[key] = executed(program)
-    return _KEPT[key]
+    """A program before its migration, executed."""
+    return executed(program)
 
 
-_KEPT: dict[tuple[tuple[str, bytes], ...], Execution] = {}
+#: executions that are kept: an original and a result, each also with the defaults of their options
+_FEW = 4
+_KEPT: dict[Hashable, Execution] = {}
