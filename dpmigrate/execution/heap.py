@@ -11,7 +11,7 @@ import ast
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from dpmigrate.execution import identity
 from dpmigrate.execution.values import (
@@ -89,6 +89,16 @@ _PASSING = "iterator"
 _HOLDING = (Ref, Items, Data)
 _WITH_TENSORS = (Data, Items)
 _WRITTEN: Value = (Unbound("written"),)
+
+
+class Asked(NamedTuple):
+    """In place of a name: whether what is stored there may be an atom."""
+
+    name: Hashable
+    atom: Atom
+
+
+_YES: Value = (Unbound("yes"),)
 
 
 class _Narrowed(tuple[Atom, ...]):
@@ -192,9 +202,10 @@ class Heap:
         wanted, found = self._through(number), 0
         for scope in self.scopes:
             for name in self.fields.get(scope, ()):
-                held = self._store.get((scope, name))
-                if held is not None and any(ref in held for ref in wanted):
-                    found += 1
+                for ref in self._store.get((scope, name)) or ():
+                    if ref in wanted:
+                        found += 1
+                        break
         return found
 
     def _through(self, number: int) -> list[Ref]:
@@ -212,7 +223,7 @@ class Heap:
     def keep(self, v: Value) -> None:
         """The objects of a value are held by more than local variables."""
         for atom in v:
-            if isinstance(atom, Ref):
+            if type(atom) is Ref:
                 made = self.objects[atom.object]
                 made.kept = True
                 if made.passing:  # with all that it goes over
@@ -255,9 +266,10 @@ class Heap:
         """The fields of an object that hold objects or data; who looks is not noted."""
         store = self._store
         for name in self.fields.get(owner, ()):
-            held = store.get((owner, name))
-            if held and any(type(a) in _HOLDING for a in held):
-                yield name, held
+            for a in store.get((owner, name)) or ():
+                if type(a) in _HOLDING:
+                    yield name, store[(owner, name)]
+                    break
 
     # ------------------------------------------------------------ fields
 
@@ -266,6 +278,14 @@ class Heap:
         found = self._store.get(location)
         if self._reads:
             self._reads[-1].setdefault(location, found)
+        return found
+
+    def holds(self, location: Location, atom: Atom) -> bool:
+        """Whether what is stored there may be an atom; nothing else of it is read."""
+        found = atom in (self._store.get(location) or NOTHING)
+        if self._reads and self._reads[-1].get(location) is not _WRITTEN:
+            asked = (location[0], Asked(location[1], atom))
+            self._reads[-1].setdefault(asked, _YES if found else None)
         return found
 
     def write(self, location: Location, new: Value | None) -> None:
@@ -281,7 +301,10 @@ class Heap:
     def _store_at(self, location: Location, new: Value | None) -> None:
         if new and type(new) is not _Narrowed:
             new = self._identified(location, new)
-        self._journals[-1].setdefault(location, self._store.get(location))
+        store = self._store
+        journal = self._journals[-1]
+        if location not in journal:
+            journal[location] = store.get(location)
         if self._reads and location not in self._reads[-1]:
             self._reads[-1][location] = _WRITTEN
             self._first[-1].append(location)
@@ -289,20 +312,24 @@ class Heap:
             watch[location] = join(watch.get(location, NOTHING), new or value(UNBOUND))
         owner, name = location
         if new is None:
-            self._store.pop(location, None)
+            store.pop(location, None)
         else:
-            self._store[location] = new
+            store[location] = new
             holder = self.objects.get(owner)
-            if holder is not None and holder.passing:
+            if holder is None:
+                pass
+            elif holder.passing:
                 for atom in new:
                     if isinstance(atom, Ref):
                         self._over.setdefault(atom.object, set()).add(owner)
-            elif holder is not None and holder.kind not in SCOPES:
+            elif holder.kind not in SCOPES:
                 self.keep(new)
-        known = self.fields.setdefault(owner, {})
+        known = self.fields.get(owner)
+        if known is None:
+            known = self.fields[owner] = {}
         if name not in known:
             known[name] = None
-            self._store[(owner, FIELDS)] = value(Const("int", len(known)))
+            store[(owner, FIELDS)] = value(Const("int", len(known)))
 
     def _identified(self, location: Location, new: Value) -> Value:
         """A value that a place is given: which tensors are in it, and where they are held."""
@@ -361,12 +388,13 @@ class Heap:
         """End a branch: the store is as it was, and the result is what the branch wrote."""
         journal = self._journals.pop()
         self._unmark()
-        delta = {at: self._store.get(at) for at in journal}
+        store = self._store
+        delta = {at: store.get(at) for at in journal}
         for at, old in journal.items():
             if old is None:
-                self._store.pop(at, None)
+                store.pop(at, None)
             else:
-                self._store[at] = old
+                store[at] = old
         return delta
 
     def commit(self) -> Delta:
@@ -413,13 +441,14 @@ class Heap:
         outcomes = list(deltas)
         private: dict[int, bool] = {}
         changed = False
+        some = self.by_some()
         if len(outcomes) == 1:
             for at, new in outcomes[0].items():
                 old = self._store.get(at)
                 if new is not old and not same(new, old):
                     changed = True
                     self._store_at(at, new)
-                elif new and (at[1] == EXISTS or (self._anew(at, new) and self.by_some())):
+                elif new and (at[1] == EXISTS or (some and self._anew(at, new))):
                     self.write(at, (*new,))  # made once more, or another value that looks the same
             return changed
         by: dict[Location, list[int]] = {}  # which of the outcomes have written a place
@@ -447,10 +476,10 @@ class Heap:
             else:
                 new = first
             if new is old or same(new, old):
-                # what a test has narrowed is no other value
-                whole = any(type(outcomes[i][at]) is not _Narrowed for i in writers)
-                if new and whole and self._anew(at, new) and self.by_some():
-                    self.write(at, (*new,))  # another value that looks the same
+                if new and some and self._anew(at, new):
+                    # what a test has narrowed is no other value
+                    if any(type(outcomes[i][at]) is not _Narrowed for i in writers):
+                        self.write(at, (*new,))  # another value that looks the same
                 continue
             if new is not None and widen is not None:
                 new = widen(new, old or NOTHING)
@@ -555,7 +584,7 @@ class Heap:
         if self._reads:
             outer = self._reads[-1]
             for at, found in noted.items():
-                if at[0] != own and at not in outer:
+                if at[0] != own and at not in outer and not _written_before(at, outer):
                     outer[at] = found
                     if found is _WRITTEN:
                         self._first[-1].append(at)
@@ -563,14 +592,23 @@ class Heap:
 
     def unchanged(self, reads: Delta) -> bool:
         """Whether all that a call had read is as it was."""
-        store = self._store
-        return all(same(store.get(at), found) for at, found in reads.items())
+        held = self._store.get
+        for at, found in reads.items():
+            if type(at[1]) is Asked:
+                now = _YES if at[1].atom in (held((at[0], at[1].name)) or NOTHING) else None
+            else:
+                now = held(at)
+            if now is not found and not same(now, found):
+                return False
+        return True
 
     def note(self, reads: Delta) -> None:
         """Take over what a summary had read."""
         if self._reads:
+            noted = self._reads[-1]
             for at, found in reads.items():
-                self._reads[-1].setdefault(at, found)
+                if not _written_before(at, noted):
+                    noted.setdefault(at, found)
 
     # ------------------------------------------------------------ exceptions
 
@@ -588,6 +626,11 @@ class Heap:
         """End it: all values that were written, by place."""
         self._watches = [w for w in self._watches if w is not watch]
         return watch
+
+
+def _written_before(at: Location, noted: Delta) -> bool:
+    """Whether a question is one of what was written before it was asked."""
+    return type(at[1]) is Asked and noted.get((at[0], at[1].name)) is _WRITTEN
 
 
 def _joined_often(v: Value, more: Value, times: int) -> Value:

@@ -42,10 +42,12 @@ from dpmigrate.judge.notes import (
     BEGUN,
     BY_SCALER,
     DOWN,
+    DROPPING,
     FRESH,
     FROZEN,
     GIVEN_SAMPLES,
     GROUP,
+    INSIDE,
     LATE,
     MOVED,
     NEW_SCALER,
@@ -102,6 +104,8 @@ class Judged(Choosing):
         self.trained = 0
         #: whether rank 0 may still be removing a folder
         self.removing = False
+        # what a call finds before and after the first module is called is the same then
+        self.heap.write(INSIDE, const(False))
 
     def call(self, callee: Value, arguments: Arguments, node: ast.AST, frame: Frame) -> Value:
         """A call; of several samplers one is told the epoch: it is that of the loader which it was
@@ -146,7 +150,10 @@ class Judged(Choosing):
     def _noted(self, kind: str, values: Mapping[str, Value]) -> dict[str, Value]:
         """What invariants want to know of an event beside its values."""
         match kind:
-            case "draw" | "forward":
+            case "forward":  # all other layers draw nothing
+                draws = any(made.name.startswith(DROPPING) for made in self.objects(values["module"]))
+                return {"alike": const(draws and self._draws_alike(values))}
+            case "draw":
                 over, alike = self._over(), const(self._draws_alike(values))
                 of_sample = self._in_sample() or self._for_samples(values.get("made", NOTHING), over)
                 stream = str(known(values.get("stream", const("torch"))))
@@ -241,6 +248,8 @@ class Judged(Choosing):
 
     def _read_or_written(self, kind: str, node: ast.AST, values: Mapping[str, Value]) -> None:
         """What all ranks read, and what rank 0 writes while the others may still be reading it."""
+        if kind not in ("load", "open", "save by rank 0", "main path"):
+            return
         mode = str(known(values.get("mode") or const("r")))
         if self.parted is None and (kind == "load" or (kind == "open" and mode[:1] == "r" and "+" not in mode)):
             before = self.heap.read(READ) or NONE
@@ -254,7 +263,7 @@ class Judged(Choosing):
 
     def _draws_alike(self, values: Mapping[str, Value]) -> bool:
         """Whether a draw, or a layer that drops, gives the same numbers on all ranks in training."""
-        if const(True)[0] not in (self.heap.read(BEGUN) or NOTHING):
+        if not self.heap.holds(BEGUN, const(True)[0]):
             return False
         trains = self.heap.read(GRAD) != const(False)  # an evaluation may draw the same
         if "training" in values and not (trains and const(True)[0] in values["training"]):

@@ -57,6 +57,8 @@ AUTOCAST = (PROCESS, "judge autocast")
 OUTSIDE = "judge outside"
 #: fields of a scaler, and of an optimizer: whether it has stepped, or was stepped by one
 NEW_SCALER, BY_SCALER = "judge new", "judge by scaler"
+#: layers that draw numbers while they train
+DROPPING = ("Dropout", "AlphaDropout", "FeatureAlphaDropout", "RReLU")
 #: what starts ranks, or makes a process group, beside the launcher
 OWN_RANKS = frozenset({
     "torch.distributed.init_process_group", "torch.multiprocessing.spawn",

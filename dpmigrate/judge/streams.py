@@ -9,15 +9,13 @@ from dpmigrate.execution import placements
 from dpmigrate.execution.trace import Event
 from dpmigrate.execution.values import Ref, const, data, placement_of
 from dpmigrate.judge.judged import Judged
-from dpmigrate.judge.notes import is_loader
+from dpmigrate.judge.notes import DROPPING, is_loader
 from dpmigrate.judge.trial import Fault, Trial
 from dpmigrate.library.batches import divided
 from dpmigrate.library.streams import GENERATOR
 
 NAME = "each rank draws its own random numbers while it trains"
 SEEDS = "until training begins all ranks draw the same random numbers"
-#: layers that draw while they train
-DROPPING = ("Dropout", "AlphaDropout", "FeatureAlphaDropout", "RReLU")
 
 
 def faults(trial: Trial) -> Iterator[Fault]:

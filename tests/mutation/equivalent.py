@@ -19,7 +19,7 @@ from dpmigrate.execution.engine import Execution
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import Const, Data, Foreign, Items, Ref, Unbound, Value, const, placement_of
 from dpmigrate.judge.files import names_of_wrapper
-from dpmigrate.judge.streams import DROPPING
+from dpmigrate.judge.notes import DROPPING
 from dpmigrate.judge.trial import Trial, before, executed
 from dpmigrate.migration import Texts
 from dpmigrate.model import Problem

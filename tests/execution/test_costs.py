@@ -1,0 +1,89 @@
+"""What is not done twice: calls of which only an answer mattered, executions of equal texts, joins of a chain."""
+
+from __future__ import annotations
+
+import gc
+
+import pytest
+
+from dpmigrate.execution.engine import execute
+from dpmigrate.execution.heap import Heap
+from dpmigrate.execution.values import UNBOUND, const
+from dpmigrate.judge.trial import before, executed
+from dpmigrate.library.tables import Tables
+from dpmigrate.program import Program
+from dpmigrate.source import Source, parse
+
+_AT = (1, "begun")
+_YES = const(True)[0]
+
+
+def _program(text: str) -> Program:
+    source = parse(text.encode(), "train.py")
+    assert isinstance(source, Source)
+    return Program.of(source)
+
+
+def test_a_question_is_answered_alike_by_other_values() -> None:
+    heap = Heap()
+    heap.write(_AT, const(True))
+    heap.reading()
+    assert heap.holds(_AT, _YES)
+    reads = heap.read_since(2)
+    heap.write(_AT, (UNBOUND, *const(True)))
+    assert heap.unchanged(reads)
+    heap.write(_AT, const(False))
+    assert not heap.unchanged(reads)
+
+
+def test_a_question_of_what_the_call_wrote_is_none_of_what_was_before() -> None:
+    heap = Heap()
+    heap.reading()  # the call outside
+    heap.write(_AT, const(True))
+    heap.reading()
+    assert heap.holds(_AT, _YES)
+    inner = heap.read_since(2)
+    assert inner
+    outer = heap.read_since(3)
+    assert not outer
+    heap.reading()
+    heap.write(_AT, const(True))
+    heap.note(inner)
+    assert not heap.read_since(2)
+
+
+def test_equal_texts_are_executed_once() -> None:
+    text = "import torch\nprint(torch.ones(2))\n"
+    assert executed(_program(text)) is executed(_program(text)) is before(_program(text))
+    assert executed(_program(text), by_default=True) is not executed(_program(text))
+    assert executed(_program(text + "print(1)\n")) is not executed(_program(text))
+
+
+def test_another_budget_is_another_execution(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "import torch\nprint(torch.ones(3))\n"
+    whole = executed(_program(text))
+    monkeypatch.setattr("dpmigrate.execution.machine.STEPS", 2)
+    assert whole.trace.ended is None
+    assert executed(_program(text)).trace.ended is not None
+
+
+def test_the_arms_of_a_long_chain_are_joined_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    joined = []
+    apply = Heap.apply
+
+    def counted(self: Heap, deltas: list[dict[object, object]], *args: object) -> bool:
+        outcomes = list(deltas)
+        joined.append(len(outcomes))
+        return apply(self, outcomes, *args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Heap, "apply", counted)
+    arms = "".join(f"elif name == '{n}':\n    x = {n}\n" for n in range(1, 30))
+    text = f"import os\nname = os.environ['NAME']\nif name == '0':\n    x = 0\n{arms}else:\n    x = 30\n"
+    execute(_program(text), Tables())
+    assert [n for n in joined if n > 1] == [31]
+
+
+def test_the_collector_works_as_often_afterwards() -> None:
+    before_it = gc.get_threshold()
+    execute(_program("x = 1\n"), Tables())
+    assert gc.get_threshold() == before_it
