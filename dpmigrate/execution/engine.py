@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +13,8 @@ from dpmigrate.program import Program
 
 #: frames of Python that nested programs may take
 _RECURSION = 20_000
+#: new objects after which Python looks for cycles: an execution makes many objects and hardly a cycle
+_COLLECTED = 50_000
 
 
 class Execution(CallbackParts):
@@ -41,9 +44,11 @@ def execute(program: Program, library: Library) -> Execution:
 
 @contextmanager
 def _deep() -> Iterator[None]:
-    before = sys.getrecursionlimit()
+    before, (often, *others) = sys.getrecursionlimit(), gc.get_threshold()
     sys.setrecursionlimit(max(before, _RECURSION))
+    gc.set_threshold(often and max(often, _COLLECTED), *others)  # 0: it is switched off
     try:
         yield
     finally:
         sys.setrecursionlimit(before)
+        gc.set_threshold(often, *others)

@@ -48,6 +48,8 @@ class LoopParts(MatchParts):
         self.fresh: frozenset[int] = frozenset()
         #: what the ``for`` loops under way go through
         self.passes: list[Value] = []
+        #: whether the turns of a loop set attributes by computed names
+        self._setting: dict[ast.AST, bool] = {}
 
     def _for(self, node: ast.For | ast.AsyncFor, frame: Frame) -> bool:
         iterable = self.evaluate(node.iter, frame)
@@ -75,6 +77,12 @@ class LoopParts(MatchParts):
         """Whether the turns of a loop set attributes by computed names and do little else: taken
         together, each attribute would hold what any of them is given.
         """
+        known = self._setting.get(node)
+        if known is None:
+            known = self._setting[node] = self._finds_names(node)
+        return known
+
+    def _finds_names(self, node: ast.For | ast.AsyncFor) -> bool:
         within = [n for s in node.body for n in ast.walk(s)]
         called = [n.func for n in within if isinstance(n, ast.Call)]
         sets = any(

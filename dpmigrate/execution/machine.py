@@ -249,7 +249,10 @@ class Machine(ABC):
     @property
     def parted(self) -> Parting | None:
         """Why not all ranks may be at this point of the program."""
-        return next((p for p in self.control if p is not None and not p.alike), None)
+        for p in self.control:
+            if p is not None and not p.alike:
+                return p
+        return None
 
     @property
     def regime(self) -> str:
@@ -386,11 +389,12 @@ class Machine(ABC):
 
     def object(self, atom: Atom) -> Object | None:
         """The object that an atom refers to."""
-        return self.heap.objects.get(atom.object) if isinstance(atom, Ref) else None
+        return self.heap.objects.get(atom.object) if type(atom) is Ref else None
 
     def objects(self, v: Iterable[Atom]) -> list[Object]:
         """The objects that a value may be."""
-        return [self.heap.objects[a.object] for a in v if isinstance(a, Ref)]
+        made = self.heap.objects
+        return [made[a.object] for a in v if type(a) is Ref]
 
     @staticmethod
     def bound(v: Value) -> Value:

@@ -57,12 +57,14 @@ def names_of(node: ast.AST) -> Names:
 
 def _never_bound(function: Function) -> frozenset[str]:
     """The parameters that no statement binds; ``x += y`` may write into what ``x`` is."""
-    added = {n.target for n in ast.walk(function) if isinstance(n, ast.AugAssign)}
-    bound = {
-        n.id
-        for n in ast.walk(function)
-        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) and n not in added
-    }
+    added: set[ast.AST] = set()
+    stores: list[ast.Name] = []
+    for n in ast.walk(function):
+        if isinstance(n, ast.AugAssign):
+            added.add(n.target)
+        elif isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store):
+            stores.append(n)
+    bound = {n.id for n in stores if n not in added}
     return frozenset(a.arg for a in parameters(function.args)) - bound
 
 

@@ -203,9 +203,15 @@ def const(literal: Any) -> Value:
     """The value of a literal. NaN, which equals nothing, not even itself, is a setting: a loop that
     compares what changes from turn to turn would never settle.
     """
-    if isinstance(literal, float | complex) and literal != literal:
+    if literal is True or literal is False:
+        return _TRUE if literal else _FALSE
+    if literal != literal and isinstance(literal, float | complex):
         return SETTING
     return (Const(type(literal).__name__, literal),)
+
+
+_TRUE: Value = (Const("bool", True),)
+_FALSE: Value = (Const("bool", False),)
 
 
 def items(values: Iterable[Value]) -> Value:
@@ -240,13 +246,14 @@ def one_value(v: Value | None) -> bool:
     """Whether equal atoms are one and the same value when the program runs: two means may be equal
     on paper and be means of different things.
     """
-    return v is None or (len(v) < 2 and all(map(_is_one, v)))
-
-
-def _is_one(a: Atom) -> bool:
-    if isinstance(a, Items):
-        return all(one_value(v) for v in a.items)
-    return not isinstance(a, Data | Setting)
+    if not v:
+        return True
+    if len(v) > 1:
+        return False
+    kind = type(v[0])
+    if kind is Items:
+        return all(map(one_value, v[0].items))  # type: ignore[union-attr]
+    return kind is not Data and kind is not Setting
 
 
 def _within(v: Value, other: Value) -> bool:
@@ -254,7 +261,10 @@ def _within(v: Value, other: Value) -> bool:
     if len(v) > len(other):
         return False
     if len(other) < FEW:
-        return all(a in other for a in v)
+        for a in v:  # noqa: SIM110  (a generator costs more than it asks)
+            if a not in other:
+                return False
+        return True
     return _atoms(other).issuperset(v)
 
 
@@ -277,7 +287,8 @@ def normal(*values: Value) -> Value:
                 atoms[atom] = atom
             elif kind is Const:
                 constants[atom] = None  # type: ignore[index]
-            elif isinstance(atom, Data):
+            elif kind is Data:
+                assert isinstance(atom, Data)
                 lies = (atom.kind, atom.placement.kind in placements.EQUAL)
                 seen = atoms.get(lies)
                 atoms[lies] = data_join(seen, atom) if isinstance(seen, Data) else atom
@@ -290,7 +301,7 @@ def normal(*values: Value) -> Value:
                 atoms[key] = atom
             elif isinstance(atom, Setting):
                 atoms.setdefault((atom.tag, atom.word), atom)
-            elif isinstance(atom, Differs | Unbound):
+            elif isinstance(atom, Differs) or isinstance(atom, Unbound):  # noqa: SIM101  (a union is slow)
                 atoms.setdefault(atom.tag, atom)
             elif isinstance(atom, Unknown):
                 unknowns[atom] = None

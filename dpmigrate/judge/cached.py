@@ -35,10 +35,12 @@ def hands_out(function: ast.AST) -> bool:
     body = getattr(function, "body", None)
     if not isinstance(body, list):
         return False
-    ends = [n for n in _nodes(body) if isinstance(n, ast.Return)]
-    blocks = [b for n in _nodes(body) if isinstance(b := getattr(n, "body", None), list)]
+    nodes = list(_nodes(body))
+    if sum(isinstance(n, ast.Return) for n in nodes) != 2:
+        return False
+    blocks = [b for n in nodes if isinstance(b := getattr(n, "body", None), list)]
     arms = [(s.body, s.orelse or b[i + 1 :]) for b in (body, *blocks) for i, s in enumerate(b) if isinstance(s, ast.If)]
-    return len(ends) == 2 and any(_returned(*pair) or _returned(*pair[::-1]) for pair in arms)
+    return any(_returned(*pair) or _returned(*pair[::-1]) for pair in arms)
 
 
 def _returned(load: Sequence[ast.stmt], save: Sequence[ast.stmt]) -> bool:

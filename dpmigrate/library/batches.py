@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import lru_cache
 
 from dpmigrate.execution import identity, placements
 from dpmigrate.execution.arguments import Arguments
@@ -127,19 +128,20 @@ def own_order(site: Site) -> None:
         site.event(OWN_ORDER, loader=value(Ref(site.object.number)))
 
 
+@lru_cache(4096)
 def _asks_which(node: ast.AST) -> bool:
     """Whether ``__getitem__`` reads the index that it is given, for more than a test of its bounds."""
     if not isinstance(node, ast.FunctionDef) or node.name != "__getitem__":
         return True  # an iterable data set goes on by itself
     if node.args.vararg or len(node.args.args) < 2:
         return True
-    bounds = [
+    bounds = {
         n
         for a in ast.walk(node)
         if isinstance(a, ast.Assert | ast.Raise)
         or (isinstance(a, ast.If) and not a.orelse and all(isinstance(s, ast.Raise) for s in a.body))
         for n in ast.walk(a)
-    ]
+    }
     index = node.args.args[1].arg
     return any(
         isinstance(n, ast.Name) and n.id == index and isinstance(n.ctx, ast.Load) and n not in bounds
@@ -147,6 +149,7 @@ def _asks_which(node: ast.AST) -> bool:
     )
 
 
+@lru_cache(4096)
 def _takes_next(node: ast.AST) -> bool:
     """Whether ``__getitem__`` goes on with an iterator: ``next(self.rows)``."""
     called = [n.func for n in ast.walk(node) if isinstance(n, ast.Call)]
