@@ -10,7 +10,7 @@ from textwrap import shorten
 from dpmigrate.execution.arithmetic import MEAN_BY_PART
 from dpmigrate.execution.heap import Object
 from dpmigrate.execution.values import NOTHING, Const, Data, const, data, known
-from dpmigrate.judge import devices, normalised, scaling, streams, totals
+from dpmigrate.judge import counts, devices, normalised, scaling, streams, totals
 from dpmigrate.judge.notes import TOLD_OF, is_loader
 from dpmigrate.judge.trial import Trial
 from dpmigrate.library.batches import SHARED, divided
@@ -21,7 +21,7 @@ from dpmigrate.library.sites import PADDING
 def sentences(trial: Trial) -> tuple[str, ...]:
     """A sentence for each assumption that the user should know of."""
     found = (
-        normalised.sentences, _models, _detectors, _axes, _squeezed, _single, _scaled, _means, _parts,
+        normalised.sentences, _models, _detectors, _axes, _squeezed, _single, _scaled, _means, _parts, counts.sentences,
         _mixed, _decided, _devices, _partners, _padding, _loads, scaling.sentences,
     )  # fmt: skip
     return tuple(dict.fromkeys(sentence for look in found for sentence in look(trial)))

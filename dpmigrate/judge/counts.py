@@ -1,4 +1,5 @@
-"""Counts of samples that are shown, or steer the training, are those of all ranks.
+"""Counts of samples that steer the training are those of all ranks, and so is the number of a batch times
+its size where it is shown; sums of sizes that are shown are told to the user.
 
 A rank's batch is a part of the global one: the number of a batch times its size, and the sizes of the
 batches so far, are as many times too small as there are ranks. All ranks have the same number, so that
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from textwrap import shorten
 
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.trace import Event
@@ -26,7 +28,7 @@ def faults(trial: Trial) -> Iterator[Fault]:
     """Products of the size of a rank's batch that are told; counts over the batches that steer."""
     for event in trial.result.trace.of(*TOLD_OF):
         for d in _shown(trial, event):
-            if _product(d) and totals.trained_on(trial, d):
+            if not d.loops and _of_one_rank(d) and totals.trained_on(trial, d):
                 words = f"this tells how many samples one rank has had ({trial.since(d)}): {_TOO_SMALL}"
                 yield trial.fault(event.node, NAME, words)
     for event in trial.result.trace.of("step", "schedule", "rank 0 decides"):
@@ -37,6 +39,16 @@ def faults(trial: Trial) -> Iterator[Fault]:
                     yield trial.fault(event.node, NAME, words)
 
 
+def sentences(trial: Trial) -> Iterator[str]:
+    """Sums of the sizes of a rank's batches that are shown: the first place of each."""
+    for event in trial.result.trace.of(*TOLD_OF):
+        if any(d.loops and _of_one_rank(d) and totals.trained_on(trial, d) for d in _shown(trial, event)):
+            yield (
+                f"{shorten(ast.unparse(event.node), 70, placeholder=' …')} tells how many samples rank 0 has had: "
+                f"{_TOO_SMALL}. Multiply it by ddp.world_size()."
+            )
+
+
 def _shown(trial: Trial, event: Event) -> Iterator[Data]:
     """The data that an event tells, and those of which its texts are made."""
     yield from data(event.values["numbers"])
@@ -45,8 +57,8 @@ def _shown(trial: Trial, event: Event) -> Iterator[Data]:
         yield from trial.result.in_texts.get(node, ())
 
 
-def _product(d: Data) -> bool:
-    """Whether data are the size of a batch times a number that grows, and not that of the ranks as well."""
+def _of_one_rank(d: Data) -> bool:
+    """Whether data are made of the sizes of a rank's batches, and not of the number of ranks as well."""
     if d.placement.kind is not Kind.SIZE or d.placement.times or d.origin is None:
         return False
     names = (n for n in ast.walk(d.origin.node) if isinstance(n, ast.Attribute | ast.Name))

@@ -63,6 +63,20 @@ def test_counts_of_samples(turn: str, wrong: bool) -> None:
 
 
 @pytest.mark.parametrize(
+    ("shown", "told"),
+    [
+        pytest.param("print(f'{seen} of 64')", True, id="one rank's"),
+        pytest.param("if seen % 32 == 0:\n    print('seen %d' % seen)", True, id="now and then"),
+        pytest.param("print(seen * ddp.world_size())", False, id="of all ranks"),
+    ],
+)
+def test_sums_of_sizes_that_are_shown(shown: str, told: bool) -> None:
+    judgement = judged(result(epoch="seen = 0", turn=f"seen += len(x)\n{shown}"))
+    assert any("tells how many samples rank 0 has had" in s for s in judgement.assumed) is told
+    assert not [f for f in judgement.faults if f.invariant == counts.NAME]
+
+
+@pytest.mark.parametrize(
     ("turn", "wrong"),
     [
         pytest.param("if ddp.mean_all(loss.item() > 1.0): break", True, id="what each rank finds"),
