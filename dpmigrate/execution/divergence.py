@@ -71,6 +71,8 @@ def differing(v: Value, parted: Parting, *, keep_sums: bool = False) -> Value:
                 atoms += [a, other]
     if plain:
         atoms.append(Data(_plain_kind(v), placement, origin=origin, sources=parted.sources))
+        if len({a.type for a in v if isinstance(a, Const) and a.value is not None}) > 1:
+            atoms.append(other)  # nor is its type the same
     return normal(tuple(atoms))
 
 

@@ -102,9 +102,12 @@ def has_attribute(site: Site) -> Value:
     owner, name = site.get(0) or NOTHING, known(site.get(1) or NOTHING)
     if not isinstance(name, str):
         return SETTING
+    raised = len(site.m.raised)
     answers = {_has(site, atom, name) for atom in owner}
     if len(answers) == 1 and None not in answers:
         return const(answers.pop())
+    if site.m.raised[raised:]:  # on some ranks alone
+        return divergence.differing(SETTING, site.m.raised[-1][1])
     return _differing(site, SETTING, owner, name)
 
 
@@ -128,10 +131,12 @@ def _has(site: Site, atom: Atom, name: str) -> bool | None:
         if site.m.in_class(cls, name):
             return True
         # wrappers hold their model as ``module``; no class of a library of modules has that
+        if site.m.method_of(made, "__getattr__") is not None:
+            site.m.attribute(value(atom), name, site.node, site.frame)  # it may find it all the same
+            return None
         bare = not cls.extra.kinds or name == "module" or _lacking(cls.extra.foreign, name)
-        got = bool(site.m.method_of(made, "__getattr__"))  # it may find an attribute all the same
         others = site.m.heap.read((made.number, "*")) or site.m.heap.read((made.number, ELEMENTS))
-        return False if bare and not (cls.extra.unknown or got or others) else None
+        return False if bare and not (cls.extra.unknown or others) else None
     if name == "module" and made.kind in ("wrapper", "module", "container"):
         return made.kind == "wrapper"
     return None

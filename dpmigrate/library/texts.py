@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dpmigrate.execution.divergence import differing
+from dpmigrate.execution.heap import LENGTH
 from dpmigrate.execution.placements import EQUAL
 from dpmigrate.execution.values import (
     NOTHING,
@@ -11,6 +13,7 @@ from dpmigrate.execution.values import (
     Value,
     const,
     data,
+    items,
     known,
     value,
 )
@@ -34,7 +37,14 @@ def text_method(site: Site) -> Value | None:
             return made
     if site.word in _LISTS:
         each = site.m.text([*site.all()], site.node, site.frame)
-        return site.m.listed([each], site.node, site.frame, exact=False)
+        if site.word == "partition":
+            return items([each] * 3)
+        listed = site.m.listed([each], site.node, site.frame, exact=False)
+        why = site.m.parting(each, site.node)
+        if why is not None:  # as many as the text says
+            (new,) = site.m.objects(listed)
+            site.m.heap.write((new.number, LENGTH), differing(SETTING, why))
+        return listed
     return site.m.text([*site.all()], site.node, site.frame)
 
 
