@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from abc import abstractmethod
 from typing import Any, TypeGuard
 
 from dpmigrate.execution import arithmetic, divergence, placements, samples
@@ -154,6 +155,9 @@ class ComparisonParts(LiteralParts):
                     return const(isinstance(op, ast.In))
                 keys = [self._keys_of(a, left, node, frame) for a in right]
                 return self.plain([left, *keys], "comparison", node, frame)
+            found = self.contains(right, left, node, frame)
+            if found is not None:
+                return found if isinstance(op, ast.In) else self.plain([found], "not", node, frame)
         holder, other = (right, left) if isinstance(op, ast.In | ast.NotIn) else (left, right)
         for word in _COMPARED.get(type(op), ()):
             answer = self.own_operator(holder, word, [other], node, frame)
@@ -163,6 +167,10 @@ class ComparisonParts(LiteralParts):
                     answer if kept or word == "__ne__" else self.plain([answer], word, node, frame)
                 )
         return None
+
+    @abstractmethod
+    def contains(self, holder: Value, wanted: Value, node: ast.AST, frame: Frame) -> Value | None:
+        """``wanted in generator``."""
 
     def _by_keys(self, atom: Atom) -> bool:
         """Whether ``x in atom`` asks for a key, or the name of a field."""

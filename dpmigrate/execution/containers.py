@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dpmigrate.execution import divergence, identity, placements
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.attributes import AttributeParts
-from dpmigrate.execution.heap import ELEMENTS, KEYS, LENGTH, Object
+from dpmigrate.execution.heap import ELEMENTS, KEYS, LENGTH, ORDER, Object
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.trace import Parting
@@ -38,6 +38,8 @@ from dpmigrate.execution.values import (
 
 #: the field that holds what a defaultdict makes
 FACTORY = "#factory"
+#: the field of an iterator from which elements were taken one by one
+TAKEN = "#taken"
 #: items up to this number are given to a function one by one
 CALLED = 12
 _SEQUENCES = ("list", "set", "iterator")
@@ -68,7 +70,7 @@ class ContainerParts(AttributeParts):
             held = [self.heap.read((made.number, i)) for i in range(count)]
             return [h for h in held if h is not None] if None not in held else None
         if made.kind == "dict":
-            if self.heap.read((made.number, ELEMENTS)) or self.heap.read((made.number, KEYS)):
+            if any(self.heap.read((made.number, f)) for f in (ELEMENTS, KEYS, ORDER)):
                 return None
             pairs = [(k, v) for k, v in self.heap.names(made.number) if isinstance(k, Const)]
             if len(pairs) > limit or any(UNBOUND in v for _, v in pairs):
@@ -100,10 +102,32 @@ class ContainerParts(AttributeParts):
 
     def count(self, made: Object) -> Value:
         """How many items an object has, where that is kept, or where it differs between ranks."""
+        if made.kind in ("iterator", "generator"):
+            return self._left_in(made, set())
         if made.kind != "dict":
             return self.heap.read((made.number, LENGTH)) or NOTHING
         why = self.keys_apart(made)
         return divergence.differing(SETTING, why) if why is not None else NOTHING
+
+    def _left_in(self, made: Object, seen: set[int]) -> Value:
+        """How many items an iterator has still, where ranks have come to different ones, or what it
+        goes over says so.
+        """
+        seen.add(made.number)
+        held = self.heap.read((made.number, LENGTH)) or NOTHING
+        further = self.parting(self.heap.read((made.number, TAKEN)) or NOTHING, made.node or ast.Pass())
+        if further is not None:
+            return divergence.differing(SETTING, further)
+        sources = range(made.extra) if made.kind == "iterator" and isinstance(made.extra, int) else ()
+        for i in () if held else sources:
+            for other in self.objects(self.heap.read((made.number, f"source {i}")) or NOTHING):
+                if other.kind in ("iterator", "generator"):
+                    found = self._left_in(other, seen) if other.number not in seen else NOTHING
+                else:
+                    found = self.count(other)
+                if placement_of(found).kind in (Kind.PER_RANK, Kind.UNKNOWN):
+                    return found
+        return held
 
     def keys_apart(self, made: Object) -> Parting | None:
         """Why ranks may have different keys in a dictionary."""
@@ -143,7 +167,7 @@ class ContainerParts(AttributeParts):
         held = [
             self.bound(v)
             for k, v in self.heap.names(made.number)
-            if k not in (LENGTH, KEYS, FACTORY)
+            if k not in (LENGTH, KEYS, FACTORY, ORDER)
         ]
         return join(*held)
 
@@ -179,7 +203,9 @@ class ContainerParts(AttributeParts):
                 return divergence.in_some_order(self.contents(made), node)
             case "dict":
                 keys = [value(k) for k, _ in self.heap.names(made.number) if isinstance(k, Const)]
-                return join(*keys, self.heap.read((made.number, KEYS)) or NOTHING) or NOTHING
+                found = join(*keys, self.heap.read((made.number, KEYS)) or NOTHING) or NOTHING
+                order = self.parting(self.heap.read((made.number, ORDER)) or NOTHING, node)
+                return divergence.apart(found, order.origin) if order is not None else found
             case "class":
                 if made.extra.members:
                     return tuple(Ref(n) for n in made.extra.members)

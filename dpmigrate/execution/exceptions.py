@@ -18,18 +18,16 @@ from dpmigrate.execution.guards import (
     never,
 )
 from dpmigrate.execution.heap import Delta, Location, Object
-from dpmigrate.execution.loops import LoopParts
+from dpmigrate.execution.lazily import LazyParts
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.trace import Parting
 from dpmigrate.execution.values import (
     NONE,
     NOTHING,
     SETTING,
-    UNBOUND,
     Atom,
     Ref,
     Value,
-    join,
     value,
 )
 
@@ -40,7 +38,7 @@ SWALLOWS = "swallows"
 APART = 4
 
 
-class ExceptionParts(LoopParts):
+class ExceptionParts(LazyParts):
     """Handlers, and what is done on the way out."""
 
     def _try(self, node: ast.Try | ast.TryStar, frame: Frame) -> bool:
@@ -68,7 +66,7 @@ class ExceptionParts(LoopParts):
         if node.finalbody:
             if not outcomes and exits == self._exits(frame):
                 self.heap.mark()
-                self._interrupted(written)
+                self.interrupted(written)
                 self.block(node.finalbody, frame)
                 self.heap.rollback()
             body = node.finalbody
@@ -181,7 +179,7 @@ class ExceptionParts(LoopParts):
         end.
         """
         self.heap.mark()
-        self._interrupted(written)
+        self.interrupted(written)
         kind = self.evaluate(handler.type, frame) if handler.type is not None else NOTHING
         if handler.name:
             self.bind(handler.name, SETTING, frame)
@@ -191,12 +189,6 @@ class ExceptionParts(LoopParts):
             self.bind(handler.name, NOTHING, frame)
         delta = self.heap.rollback()
         return delta if ends else None
-
-    def _interrupted(self, written: dict[Location, Value]) -> None:
-        """The state after any of the writes of a ``try``."""
-        for at, seen in written.items():
-            held = self.heap.read(at)
-            self.heap.write(at, join(held if held is not None else value(UNBOUND), seen))
 
     def _with(self, node: ast.With | ast.AsyncWith, frame: Frame) -> bool:
         return self._context(node, 0, frame)
@@ -238,14 +230,14 @@ class ExceptionParts(LoopParts):
             outcomes.append(self.heap.rollback())
         if any(self._method(a, "__exit__") for a in manager):
             self.heap.mark()
-            self._interrupted(written)
+            self.interrupted(written)
             answer = self._each(manager, lambda atom: self._leave(atom, where, frame, raised=True), where)
             after = self.heap.rollback()
             if self.truth(answer) is not False:
                 outcomes.append(after)  # the exception may end here
         elif swallows:
             self.heap.mark()
-            self._interrupted(written)
+            self.interrupted(written)
             outcomes.append(self.heap.rollback())
         self.heap.apply(outcomes, self.merging(reason))
         return bool(outcomes)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.comprehensions import ComprehensionParts
-from dpmigrate.execution.heap import ELEMENTS, KEYS, LENGTH
+from dpmigrate.execution.heap import ELEMENTS, KEYS, LENGTH, ORDER
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.scopes import Function
 from dpmigrate.execution.values import (
@@ -16,6 +16,7 @@ from dpmigrate.execution.values import (
     NOTHING,
     SETTING,
     Const,
+    Foreign,
     Ref,
     Super,
     Value,
@@ -63,7 +64,14 @@ class ExpressionParts(ComprehensionParts):
         callee = self.evaluate(node.func, frame)
         if not callee:
             return NOTHING
-        return self.call(callee, self.arguments(node, frame), node, frame)
+        self.taken_at_once(node, callee)
+        arguments = self.arguments(node, frame)
+        for atom in callee if len(callee) == 1 else ():
+            name = atom.name if isinstance(atom, Foreign) else ""
+            taken = self.takes(name, arguments, node, frame)
+            if taken is not None:
+                return taken
+        return self.call(callee, arguments, node, frame)
 
     def arguments(self, node: ast.Call, frame: Frame) -> Arguments:
         """What a call gives."""
@@ -76,6 +84,7 @@ class ExpressionParts(ComprehensionParts):
                 else:
                     given.positional.append(v)
                 continue
+            self.at_once.add(arg.value)
             v = self.evaluate(arg.value, frame)
             known = self.known_elements(v)
             first = self.library.opening(self, v, arg, frame)
@@ -106,7 +115,7 @@ class ExpressionParts(ComprehensionParts):
                     given.keywords[k] = self.bound(held)
                 elif isinstance(k, Const) and isinstance(k.value, str):
                     given.keywords[k.value] = self.bound(held)
-                elif k not in (LENGTH, KEYS):
+                elif k not in (LENGTH, KEYS, ORDER):
                     given.stars = join(given.stars, self.bound(held))
 
     def _lambda(self, node: ast.Lambda, frame: Frame) -> Value:
@@ -128,6 +137,18 @@ class ExpressionParts(ComprehensionParts):
     @abstractmethod
     def function(self, node: Function, frame: Frame) -> Value:
         """A function object."""
+
+    @abstractmethod
+    def generator_expression(self, node: ast.GeneratorExp, frame: Frame) -> Value:
+        """``(f(x) for x in xs)``."""
+
+    @abstractmethod
+    def taken_at_once(self, node: ast.Call, callee: Value) -> None:
+        """Note which arguments of a call are gone through by it, to their end."""
+
+    @abstractmethod
+    def takes(self, name: str, arguments: Arguments, node: ast.AST, frame: Frame) -> Value | None:
+        """``any``, ``all`` and ``next`` of a generator that begins here; None for all others."""
 
     @abstractmethod
     def yields_from(self, source: Value, node: ast.YieldFrom, frame: Frame) -> Value:
@@ -158,7 +179,7 @@ _EVALUATE: dict[type[ast.AST], Callable[..., Value]] = {
     ast.BinOp: ExpressionParts._binary,
     ast.ListComp: ExpressionParts._comprehension,
     ast.SetComp: ExpressionParts._comprehension,
-    ast.GeneratorExp: ExpressionParts._comprehension,
+    ast.GeneratorExp: lambda machine, node, frame: machine.generator_expression(node, frame),
     ast.DictComp: ExpressionParts._comprehension,
     ast.Call: ExpressionParts._call,
     ast.Lambda: ExpressionParts._lambda,

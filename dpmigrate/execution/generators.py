@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dpmigrate.execution import divergence, samples
 from dpmigrate.execution.attributes import FunctionParts
 from dpmigrate.execution.caches import CacheParts
-from dpmigrate.execution.heap import LENGTH, Object
+from dpmigrate.execution.heap import LENGTH, Location, Object
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.summaries import Suspended
 from dpmigrate.execution.trace import Parting
@@ -16,6 +16,7 @@ from dpmigrate.execution.values import (
     NONE,
     NOTHING,
     SETTING,
+    UNBOUND,
     Value,
     const,
     join,
@@ -31,6 +32,28 @@ class GeneratorParts(CacheParts):
 
     def yields(self, given: Value, node: ast.AST, frame: Frame) -> bool:
         return frame.consumer(given) if frame.consumer is not None else True
+
+    def interrupted(self, written: dict[Location, Value]) -> None:
+        """The state after any of some writes."""
+        for at, seen in written.items():
+            held = self.heap.read(at)
+            self.heap.write(at, join(held if held is not None else value(UNBOUND), seen))
+
+    def somehow(self, run: Callable[[], Value], parted: Parting | None) -> Value:
+        """Something that is begun, and done as far as is not known; ``parted``: further on some ranks."""
+        found: list[Value] = []
+
+        def begun() -> bool:
+            watch = self.heap.watch()
+            self.heap.mark()
+            found.append(run())
+            written = self.heap.watched(watch)
+            self.heap.rollback()
+            self.interrupted(written)
+            return True
+
+        self.branch([begun, lambda: True], parted)
+        return found[0]
 
     def yields_from(self, source: Value, node: ast.YieldFrom, frame: Frame) -> Value:
         """``yield from``: each value of another iterable; gives what a generator returns."""

@@ -40,7 +40,9 @@ ELEMENTS = "*"
 LENGTH = "#length"
 #: the field that holds keys of a dictionary that are not known one by one
 KEYS = "#keys"
-_COUNTS = (LENGTH, KEYS)
+#: the field that says why ranks may have the keys of a dictionary in another order
+ORDER = "#order"
+_COUNTS = (LENGTH, KEYS, ORDER)
 #: the name of the number of fields that an object ever had: who goes through all of them reads it
 FIELDS = "#fields"
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dpmigrate.execution import divergence, identity, placements, samples
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.containers import FACTORY, ContainerParts
-from dpmigrate.execution.heap import ELEMENTS, EXISTS, KEYS, LENGTH, UNSEEN, Location, Object
+from dpmigrate.execution.heap import ELEMENTS, EXISTS, KEYS, LENGTH, ORDER, UNSEEN, Location, Object
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.names import LISTED
 from dpmigrate.execution.trace import Parting
@@ -192,21 +192,37 @@ class ItemParts(ContainerParts):
 
     def _dict_item(self, made: Object, key: Value, node: ast.AST, frame: Frame) -> Value:
         rest = self.heap.read((made.number, ELEMENTS)) or NOTHING
-        constant = self.constant(key)
+        constant, held = self.constant(key), NOTHING
+        if constant is not None:
+            held = self.heap.read((made.number, constant)) or NOTHING
         if constant is None:
             found = self._chosen(self.contents(made), key, node)
         else:
-            held = self.heap.read((made.number, constant)) or NOTHING
             found = join(self.bound(held), rest)
         factory = self.heap.read((made.number, FACTORY))
-        if factory and (not found or constant is None or UNBOUND in found):
-            fresh = self.call(factory, Arguments(), node, frame)
-            if constant is not None:
-                self.heap.widen((made.number, constant), fresh)
-            else:
-                self.heap.widen((made.number, ELEMENTS), fresh)
-            found = join(found, fresh)
+        if factory and (constant is None or not held or UNBOUND in held):
+            found = self._made_for_key(made, key, found, factory, node, frame)
         return found or self.miss("the dictionary has no such key here", node, frame)
+
+    def _made_for_key(
+        self, made: Object, key: Value, found: Value, factory: Value, node: ast.AST, frame: Frame
+    ) -> Value:
+        """What a ``defaultdict`` gives for a key that it may not have: something new."""
+        constant = self.constant(key)
+        held = (self.heap.read((made.number, constant)) if constant is not None else None) or NOTHING
+        keys = self.heap.read((made.number, KEYS)) or NOTHING
+        why = divergence.presence(held) or divergence.presence(keys) or self.parting(self.bound(keys), node)
+        why = why or (self.keys_apart(made) if constant is None else None)
+        got: list[Value] = []
+
+        def fresh() -> bool:
+            got.append(self.call(factory, Arguments(), node, frame))
+            self.set_item(value(Ref(made.number)), key, got[-1], node, frame)
+            return bool(got[-1])
+
+        self.branch([fresh, lambda: True] if found else [fresh], why)
+        out = join(found, *got)
+        return divergence.differing(out, why) if why is not None and found else out
 
     def _chosen(self, found: Value, key: Value, node: ast.AST) -> Value:
         """One of several, by a key: where the key differs between ranks, so does the choice."""
@@ -345,6 +361,11 @@ class ItemParts(ContainerParts):
         elif made.many and made.kept and self.heap.read((made.number, constant)) is None:
             self.heap.write((made.number, constant), (*new, UNBOUND))
         else:
+            held = self.heap.read((made.number, constant))
+            if held and UNBOUND in held and not made.many:  # it may be behind keys that are there
+                why = divergence.presence(held)
+                order = divergence.differing(SETTING, why) if why is not None else SETTING
+                self.heap.widen((made.number, ORDER), order)
             self.heap.put((made.number, constant), new)
         self._told_to_owner(made)
 
@@ -439,10 +460,12 @@ class ItemParts(ContainerParts):
             else:
                 pairs = self.taken(value(atom), node, frame)
                 one = value(Const("int", 1))
-                self.heap.widen(
-                    (made.number, ELEMENTS), self.item(pairs, one, node, frame) or SETTING
-                )
-                self.heap.widen((made.number, KEYS), SETTING)
+                new, keys = self.item(pairs, one, node, frame) or SETTING, SETTING
+                apart = self.parting(self.counts([value(atom)]), node)
+                if apart is not None:  # some ranks have more of them
+                    new, keys = (divergence.differing(v, apart) for v in (new, keys))
+                self.heap.widen((made.number, ELEMENTS), new)
+                self.heap.widen((made.number, KEYS), keys)
         self._told_to_owner(made)
 
     def _merge_maybe(self, at: Location, v: Value) -> None:

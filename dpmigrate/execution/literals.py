@@ -25,24 +25,8 @@ class LiteralParts(TextParts):
 
     def _tuple(self, node: ast.Tuple, frame: Frame) -> Value:
         if any(isinstance(e, ast.Starred) for e in node.elts):
-            parts = self._starred(node.elts, frame)
-            if parts is not None:
-                return items(parts)
-            return self._list_of(node, frame, "list")
+            return self._list_of(node, frame, "tuple")
         return items([self.evaluate(e, frame) for e in node.elts])
-
-    def _starred(self, elements: list[ast.expr], frame: Frame) -> list[Value] | None:
-        """The elements with ``*x`` laid out, where all of them are known."""
-        found: list[Value] = []
-        for e in elements:
-            if not isinstance(e, ast.Starred):
-                found.append(self.evaluate(e, frame))
-                continue
-            inner = self.known_elements(self.evaluate(e.value, frame))
-            if inner is None:
-                return None
-            found += inner
-        return found
 
     def _list(self, node: ast.List, frame: Frame) -> Value:
         return self._list_of(node, frame, "list")
@@ -51,20 +35,26 @@ class LiteralParts(TextParts):
         return self._list_of(node, frame, "set")
 
     def _list_of(self, node: ast.List | ast.Set | ast.Tuple, frame: Frame, kind: str) -> Value:
-        if any(isinstance(e, ast.Starred) for e in node.elts):
-            parts = self._starred(node.elts, frame)
-            if parts is not None:
-                return self.listed(parts, node, frame, kind=kind)
-            loose: list[Value] = []
-            spread: list[Value] = []
-            for e in node.elts:
-                held = self.evaluate(e.value if isinstance(e, ast.Starred) else e, frame)
-                if isinstance(e, ast.Starred):
-                    spread.append(held)
-                    held = self.taken(held, e, frame)
-                loose.append(held)
-            return self.listed(loose, node, frame, exact=False, kind=kind, by=spread)
-        found = [self.evaluate(e, frame) for e in node.elts]
+        found: list[Value] = []
+        spread: list[Value] = []
+        known = True
+        for e in node.elts:
+            if not isinstance(e, ast.Starred):
+                found.append(self.evaluate(e, frame))
+                continue
+            self.at_once.add(e.value)
+            held = self.evaluate(e.value, frame)
+            inner = self.known_elements(held)
+            if inner is None:
+                known = False
+                inner = [self.taken(held, e, frame)]
+            found += inner
+            spread.append(held)
+        if kind == "tuple" and known:
+            return items(found)
+        if not known:
+            made = "list" if kind == "tuple" else kind
+            return self.listed(found, node, frame, exact=False, kind=made, by=spread)
         exact = len(found) <= LISTED
         if kind == "set":
             found = list(dict.fromkeys(found))

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from dpmigrate.execution import divergence, placements, samples
 from dpmigrate.execution.arguments import Arguments
+from dpmigrate.execution.containers import TAKEN
 from dpmigrate.execution.heap import LENGTH, Delta, Location, Object
 from dpmigrate.execution.machine import PROCESS, Frame
 from dpmigrate.execution.matching import MatchParts
@@ -55,6 +56,10 @@ class LoopParts(MatchParts):
         iterable = self.evaluate(node.iter, frame)
         if not iterable:
             return False
+        return self.go_over(node, iterable, frame)
+
+    def go_over(self, node: ast.For | ast.AsyncFor, iterable: Value, frame: Frame) -> bool:
+        """The turns of a ``for`` loop over something."""
         iterable = self._iterator(iterable, node, frame)
         known = self.known_elements(iterable, UNROLLED_NAMES if self._sets_names(node) else UNROLLED)
         generator = self._generator(iterable)
@@ -351,7 +356,9 @@ class LoopParts(MatchParts):
         outer = (frame.breaks, frame.continues)
         frame.breaks, frame.continues = [], []
         slot = len(self.control)
-        self.control += [None, None]
+        taken = self.heap.read((generator.number, TAKEN))  # which items are left is not known
+        self.control += [self.parting(taken, node) if taken else None, None]
+        watch = self.heap.watch() if taken else {}
         self.heap.mark()
         level = self.heap.level
         frame.loops.append((level, level, slot))
@@ -362,7 +369,11 @@ class LoopParts(MatchParts):
             frame.continues = []
             self.control[slot + 1] = None
             self.assign(node.target, given or SETTING, node, frame)
+            before = (len(frame.returns), len(frame.breaks), 0)
             ends = self.block(node.body, frame)
+            # the generator has come here on some ranks alone
+            some = (p for p in self.control[slot + 2 :] if p is not None and not p.alike)
+            self.left_by_some(before, next(some, None), frame)
             delta = self.heap.rollback()
             outcomes = [*([delta] if ends else []), *frame.continues]
             self.heap.apply(outcomes, self.merging(self.control[slot + 1]))
@@ -383,6 +394,9 @@ class LoopParts(MatchParts):
         for left in (*breaks, *(d for _, d in frame.returns[returns:])):
             left.update({at: v for at, v in modes.items() if at in left})
         outcomes = [*self._otherwise(node, [delta] if ended else [], frame, reason, reason if breaks else None), *breaks]
+        if taken:
+            self.interrupted(self.heap.watched(watch))
+            return True
         self.heap.apply(outcomes, self.merging(reason))
         return bool(outcomes)
 

@@ -2,7 +2,7 @@
 
 The parts are classes that derive from one another in a line: names, attributes, containers, items,
 container_methods, literals, operators, comprehensions, expressions, definitions, calls, frames,
-summaries, caches, generators, branches, patterns, matching, loops, exceptions, statements, modules, callbacks.
+summaries, caches, generators, branches, patterns, matching, loops, lazily, exceptions, statements, modules, callbacks.
 ``engine`` puts them together.
 """
 
@@ -185,6 +185,9 @@ class Library(Protocol):
     def module(self, name: str) -> bool:
         """Whether a name is that of a module, which cannot be called."""
 
+    def takes_all(self, name: str) -> bool:
+        """Whether a function goes at once through all items of what it is given, to their end."""
+
     def sets_attribute(self, method: str) -> bool:
         """Whether a method of this name sets an attribute by a name that it is given
         (``register_buffer(name, x)``).
@@ -224,6 +227,8 @@ class Machine(ABC):
         self.tries: list[Guard] = []
         #: exceptions that some ranks may raise where they evaluate something: which ``try`` catches
         self.implied: list[tuple[int, Parting]] = []
+        #: arguments whose items are all taken by the call that they are given to
+        self.at_once: set[ast.AST] = set()
         #: what the calls under way raise, for their summaries: where in ``control`` each begins
         self.leaving: list[tuple[int, dict[Raised, None]]] = []
 
@@ -425,6 +430,18 @@ class Machine(ABC):
         """Turns of a loop, of which there may be none, until nothing changes; whether one of them
         comes to its end.
         """
+
+    @abstractmethod
+    def somehow(self, run: Callable[[], Value], parted: Parting | None) -> Value:
+        """Something that is begun, and done as far as is not known; ``parted``: further on some ranks."""
+
+    @abstractmethod
+    def harmless(self, run: Callable[[], Value]) -> Value | None:
+        """What is made here, where making it does nothing else; None: it does, and is undone."""
+
+    @abstractmethod
+    def made_later(self, how: str, given: list[Value], node: ast.AST, frame: Frame) -> Value:
+        """``map`` and ``filter``, as the generators that they are like."""
 
     @abstractmethod
     def trips(self, iterable: Value, node: ast.AST) -> Parting | None:

@@ -27,7 +27,9 @@ from dpmigrate.execution.values import (
 
 _LITERALS = {"int": "int", "str": "str", "float": "float", "bool": "bool", "bytes": "bytes"}
 #: classes of which a pattern with one place takes the whole value
-_WHOLE = ("bool", "bytearray", "bytes", "dict", "float", "frozenset", "int", "list", "set", "str", "tuple")
+_WHOLE = (
+    "bool", "bytearray", "bytes", "dict", "float", "frozenset", "int", "list", "set", "str", "tuple",
+)  # fmt: skip
 
 
 @dataclass(slots=True)

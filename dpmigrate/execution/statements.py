@@ -50,6 +50,8 @@ class StatementParts(ExceptionParts):
 
     def _assignment(self, node: ast.Assign, frame: Frame) -> bool:
         adds = self.each_sample and self._adds(node)
+        if any(isinstance(t, ast.Tuple | ast.List) for t in node.targets):
+            self.at_once.add(node.value)
         new = self.evaluate(node.value, frame)
         if not new:
             return False

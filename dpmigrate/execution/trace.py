@@ -8,6 +8,15 @@ from dataclasses import dataclass, field
 
 from dpmigrate.execution.values import Origin, Value, join
 
+#: events that say how a value is come by, and no more
+_QUIET = frozenset((
+    "append", "attribute", "augmented", "axes taken for equal", "batch", "batch divided", "branch",
+    "choice", "class asked", "class read", "device of a setting", "in place", "item", "loop", "made",
+    "maybe unbound", "metric", "move", "no attribute", "numbered device", "one of the samples", "partners",
+    "pass", "requires grad", "squeeze", "taken for samples", "through", "through a method", "typed",
+    "unbound", "unsupported device",
+))  # fmt: skip
+
 
 @dataclass(slots=True, eq=False)
 class Event:
@@ -78,6 +87,8 @@ class Trace:
     ran: set[ast.stmt] = field(default_factory=set)
     #: calls of libraries: name -> whether a table has a row for it
     foreign: dict[str, bool] = field(default_factory=dict)
+    #: how often something has happened that is more than a value
+    told: int = 0
     #: why the execution ended early
     ended: str | None = None
 
@@ -85,6 +96,7 @@ class Trace:
         self, kind: str, node: ast.AST, context: int, parted: Parting | None, **values: Value
     ) -> Event:
         """An event; the same one at the same place in the same context."""
+        self.told += kind not in _QUIET
         key = (kind, id(node), context)
         event = self.events.get(key)
         if event is None:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from dpmigrate.execution import arithmetic, placements, samples
 from dpmigrate.execution.arguments import Arguments
-from dpmigrate.execution.containers import CALLED
+from dpmigrate.execution.containers import CALLED, TAKEN
 from dpmigrate.execution.divergence import apart, differing, in_no_order, some_order
 from dpmigrate.execution.heap import ELEMENTS, LENGTH, Object
 from dpmigrate.execution.placements import Kind
@@ -38,8 +38,14 @@ from dpmigrate.library.sites import LEAST, Effect, Row, Site, examples, rows_of
 from dpmigrate.library.sizes import is_shape, size_of
 
 _DOC = "https://docs.python.org/3/library/functions.html"
-#: the field of an iterator from which elements were taken one by one
-TAKEN = "#taken"
+#: functions that take all items of what they are given, at once
+AT_ONCE = frozenset((
+    *("builtins." + n for n in ("bytes", "dict", "frozenset", "list", "max", "min", "print")),
+    *("builtins." + n for n in ("set", "sorted", "sum", "tuple")),
+    "collections.Counter", "collections.OrderedDict", "collections.deque", "math.fsum", "math.prod",
+))  # fmt: skip
+#: libraries whose functions do
+WHOLE_LIBRARIES = ("torch.", "numpy.", "statistics.")
 #: the number of the first turn of a loop
 FIRST = "#first"
 #: numbers of turns that are the same on every rank
@@ -217,9 +223,16 @@ def wrapped(site: Site) -> Value:
     listed = site.m.known_elements(source)
     if listed is not None and site.word == "reversed":
         return site.m.listed(listed[::-1], site.node, site.frame)
+    if site.word == "iter" and (wanted := site.get(1)) is not None:
+        return site.m.made_later("until", [source, wanted], site.node, site.frame)
     made = site.made("iterator", extra=1)
+    made.name = site.word if site.word == "islice" else made.name
     site.m.heap.write((made.number, "source 0"), source)
     counted_by(site, made, [source])
+    if site.word == "islice":
+        limit = site.m.parting(join(*site.arguments.positional[1:]), site.node)
+        if limit is not None:
+            site.m.heap.write((made.number, LENGTH), differing(SETTING, limit))
     if site.word not in LATER:
         site.m.library.begun(site.m, source, site.node, site.frame)
     return value(Ref(made.number))
@@ -237,10 +250,7 @@ def iterate(site: Site) -> Value | None:
         return held or SETTING
     given = (site.m.heap.read((made.number, f"source {i}")) or NOTHING for i in range(count))
     sources = [site.m.bound(g) for g in given]
-    each = [
-        _index(site, made) if s == SETTING else site.m.elements(s, site.node, site.frame)
-        for s in sources
-    ]
+    each = [_index(site, made) if s == SETTING else _taken_from(site, made, s, sources) for s in sources]
     each = [v if _in_order(site, made, s) else samples.loose(v) for v, s in zip(each, sources, strict=True)]
     order = next((o for v in each if (o := some_order(v)) is not None), None)
     if order is not None:  # a number that is given to each of a set's elements
@@ -252,6 +262,25 @@ def iterate(site: Site) -> Value | None:
     if made.name == "chain":
         return join(*each)
     return each[0] if count == 1 and made.name != "zip" else items(each)
+
+
+def _taken_from(site: Site, made: Object, source: Value, sources: list[Value]) -> Value:
+    """What an iterator takes from one of its sources: of a generator no more than the others have."""
+
+    def take() -> Value:
+        return site.m.elements(source, site.node, site.frame)
+
+    begun = [o for o in site.m.objects(source) if o.kind == "generator"]
+    if not begun or made.name not in _NO_MORE:
+        return take()
+    others = (s for s in sources if s is not source and s != SETTING)
+    least = next((p for s in others if (p := site.m.trips(s, site.node)) is not None), None)
+    limit = site.m.heap.read((made.number, LENGTH)) or NOTHING
+    return site.m.somehow(take, least or site.m.parting(limit, site.node))
+
+
+#: iterators that do not go to the end of each source
+_NO_MORE = ("zip", "islice")
 
 
 def _in_order(site: Site, made: Object, source: Value) -> bool:
@@ -287,6 +316,14 @@ def mapped(site: Site) -> Value:
     function, *sources = site.arguments.positional or [NOTHING]
     if any(site.m.library.draws(site.m, s) for s in sources):
         return _applied(site, "map", function, sources)
+    made = site.m.harmless(lambda: _at_once(site, function, sources)) if site.node not in site.m.at_once else None
+    if made is None and site.node not in site.m.at_once:
+        return site.m.made_later("map", [function, *sources], site.node, site.frame)
+    return made or _at_once(site, function, sources)
+
+
+def _at_once(site: Site, function: Value, sources: list[Value]) -> Value:
+    """``map`` where all items are taken, or making them does no more than that."""
     found = site.m.call_each(function, sources, site.node, site.frame)
     exact = all(site.m.known_elements(s, CALLED) is not None for s in sources)
     return site.m.listed(found, site.node, site.frame, exact=exact, by=[] if exact else sources)
@@ -308,6 +345,14 @@ def filtered(site: Site) -> Value:
     function, source = site.get(0) or NOTHING, site.get(1) or NOTHING
     if site.m.library.draws(site.m, source):
         return _applied(site, "filter", function, [source])
+    if function == NONE or site.node in site.m.at_once:
+        return _some(site, function, source)
+    made = site.m.harmless(lambda: _some(site, function, source))
+    return made if made is not None else site.m.made_later("filter", [function, source], site.node, site.frame)
+
+
+def _some(site: Site, function: Value, source: Value) -> Value:
+    """``filter`` where all items are taken, or choosing them does no more than that."""
     source = site.m.laid_out(source, site.node, site.frame)
     elements = site.m.taken(source, site.node, site.frame)
     test = elements
@@ -390,16 +435,23 @@ def _dicts(site: Site, v: Value) -> bool:
 def next_(site: Site) -> Value:
     """``next(it)``, ``next(it, default)``."""
     source = site.get(0) or NOTHING
-    found = join(site.m.elements(source, site.node, site.frame), site.get(1) or NOTHING)
-    if site.m.library.draws(site.m, source):
-        return found  # batches, of which each rank has its own
+    if site.m.library.draws(site.m, source):  # batches, of which each rank has its own
+        return join(site.m.elements(source, site.node, site.frame), site.get(1) or NOTHING)
+    given = [o for o in site.m.objects(source) if o.kind == "generator"]
+    if given:
+        before = (site.m.heap.read((o.number, TAKEN)) or NOTHING for o in given)
+        further = site.m.parting(join(*before), site.node)
+        found = site.m.somehow(lambda: site.m.elements(source, site.node, site.frame), further)
+    else:
+        found = site.m.elements(source, site.node, site.frame)
+    found = join(found, site.get(1) or NOTHING)
     left = site.m.parting(site.m.counts([source]), site.node)
     if site.get(1) is None:
         site.m.may_raise(left, "StopIteration")
     for made in site.m.objects(source):
         moved = site.m.heap.read((made.number, TAKEN)) or NOTHING
         left = left or site.m.parting(moved, site.node)  # ranks have come to other elements
-        site.m.heap.write((made.number, TAKEN), SETTING)
+        site.m.heap.widen((made.number, TAKEN), SETTING)
     return differing(found, left) if left is not None and found else found
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
 from dpmigrate.execution import divergence, placements
 from dpmigrate.execution.arguments import Arguments
-from dpmigrate.execution.heap import ELEMENTS
+from dpmigrate.execution.heap import ELEMENTS, LENGTH
 from dpmigrate.execution.values import (
     NONE,
     NOTHING,
@@ -133,19 +134,26 @@ def groups(site: Site) -> Value:
 def pairs(site: Site) -> Value:
     """``itertools.pairwise(xs)``."""
     each = site.m.taken(site.get(0) or NOTHING, site.node, site.frame)
-    return _any_number(site, [items([each, each])])
+    return _any_number(site, [items([each, each])], by=[site.get(0) or NOTHING])
 
 
 def kept(site: Site) -> Value:
     """``itertools.takewhile(test, xs)``: some of the items; which, the test says."""
+    if site.word == "takewhile" and any(o.kind == "generator" for o in site.m.objects(site.get(1) or NOTHING)):
+        given = [site.get(0) or NOTHING, site.get(1) or NOTHING]
+        return site.m.made_later("takewhile", given, site.node, site.frame)
     at = 0 if site.word == "compress" else 1
     each = site.m.taken(site.get(at) or NOTHING, site.node, site.frame)
     test = site.get(1 - at) or NOTHING
     if at:
         test = site.m.call(test, Arguments([each]), site.node, site.frame)
     parted = site.m.parting(test, site.node)
-    made = divergence.differing(each, parted) if parted is not None and each else each
-    return _any_number(site, [made])
+    found = divergence.differing(each, parted) if parted is not None and each else each
+    out = _any_number(site, [found], by=[site.get(at) or NOTHING])
+    if parted is not None:  # how many they are as well
+        (made,) = site.m.objects(out)
+        site.m.heap.write((made.number, LENGTH), divergence.differing(SETTING, parted))
+    return out
 
 
 def spread(site: Site) -> Value:
@@ -154,13 +162,16 @@ def spread(site: Site) -> Value:
     known = site.m.known_elements(each)
     given = Arguments(known) if known is not None else Arguments(star=each)
     return _any_number(
-        site, [site.m.call(site.get(0) or NOTHING, given, site.node, site.frame)]
+        site, [site.m.call(site.get(0) or NOTHING, given, site.node, site.frame)],
+        by=[site.get(1) or NOTHING],
     )
 
 
-def _any_number(site: Site, each: list[Value], kind: str = "list") -> Value:
+def _any_number(
+    site: Site, each: list[Value], kind: str = "list", by: Sequence[Value] = ()
+) -> Value:
     kind = "list" if kind == "set" else kind
-    return site.m.listed(each, site.node, site.frame, exact=False, kind=kind)
+    return site.m.listed(each, site.node, site.frame, exact=False, kind=kind, by=by)
 
 
 def own_path(site: Site) -> Value:

@@ -340,6 +340,9 @@ class Tables:
     def module(self, name: str) -> bool:
         return name in MODULES_OF_TORCH
 
+    def takes_all(self, name: str) -> bool:
+        return name in iterators.AT_ONCE or name.startswith(iterators.WHOLE_LIBRARIES)
+
     def sets_attribute(self, method: str) -> bool:
         return method in modules.REGISTERING
 
