@@ -49,7 +49,16 @@ def attribute(site: Site) -> Value:
         for o in site.m.objects(owner)
         for name, held in site.m.heap.names(o.number)
     ]
-    return join(*found, default) or SETTING
+    meant = tuple(a for a in join(*found) if not (isinstance(a, Foreign) and a.name in _BASES))
+    return join(meant, default) or SETTING
+
+
+#: what a module of the program may import to derive from it, or to wrap tensors in: no name that is chosen
+#: by a setting means that
+_BASES = frozenset((
+    "torch.autograd.Function", "torch.autograd.Variable", "torch.Variable", "torch.nn.Module", "torch.Tensor",
+    "torch.nn.Parameter", "torch.utils.data.Dataset", "abc.ABC", "abc.abstractmethod",
+))  # fmt: skip
 
 
 def _of_stars(modules: Value) -> Value:

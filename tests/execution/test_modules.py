@@ -40,6 +40,13 @@ LAYOUTS: dict[str, tuple[dict[str, str], dict[str, object]]] = {
         {"train.py": "import torch\nimport cfg\nclass S:\n    k = 1\ns = S()\nfor name in dir(cfg):\n    setattr(s, name, getattr(cfg, name))\nx = s.k == 1\n", "cfg.py": "import os\nif os.environ.get('A'):\n    k = 2\n"},
         {},
     ),
+    "a function of a module that a setting names": (
+        {
+            "train.py": "import torch\nimport json\nimport losses\nf = getattr(losses, json.load(open('c.json'))['loss'])\nx = f(2, 3)\n",
+            "losses.py": "import torch\nfrom torch import nn\nfrom torch.autograd import Function, Variable\nfrom torch.nn import Module\ndef same(a, b):\n    return 5\n",
+        },
+        {"x": 5},
+    ),
     "settings of a module": ({"train.py": "import torch\nimport cfg\ndef f():\n    cfg.lr = 0.5\nf()\nx = cfg.lr\n", "cfg.py": "lr = 0.1\n"}, {"x": 0.5}),
 }  # fmt: skip
 
