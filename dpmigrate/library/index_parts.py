@@ -73,8 +73,8 @@ def followed(site: Site, parts: list[Value], found: Data) -> Walk:
         group = [e for e in entries if e.kind in ("many", "order", "one")]
     sizes = [1 if e.kind != "one" else 0 for e in group]
     for i, e in enumerate(group):
-        found_axes = [d.axes for d in data(site.flat(e.value)) if d.kind not in ("mask", "order")]
-        if e.kind == "many" and found_axes:
+        found_axes = [d.axes for d in data(site.flat(e.value)) if d.kind != "mask"]
+        if e.kind in ("many", "order") and found_axes:
             sizes[i] = found_axes[0] if found_axes[0] is not None else 1
     wide = max(sizes, default=0)
     kept = {"whole": 1, "slice": 1, "none": 1}
@@ -94,7 +94,9 @@ def followed(site: Site, parts: list[Value], found: Data) -> Walk:
     start = before(group[0]) if group and together else 0
     others = tuple(e.value for e in group if e is not own)
     if own is not None and own in group:
-        alone = wide == 1 and (own.kind == "order" or not others)
+        # an order of all samples with axes of one element behind it: arange(len(x))[:, None]
+        alone = own.kind == "order" and sizes[group.index(own)] == wide
+        alone = alone or (wide == 1 and not others)
         alone = alone or not any(is_moving(site, v) for v in others) or stand_beside(site, own, others)
         return Walk(start if alone else None, own, others, axes)
     ahead = group and (not together or own is None or entries.index(group[0]) < entries.index(own))

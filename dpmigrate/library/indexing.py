@@ -45,6 +45,8 @@ def index(site: Site) -> Value | None:
     if found is not None and found.kind == "shape":
         return _shape_item(site, found, key)
     parts = parts_of(key)
+    if found is None and (order := _order_with_axes(site, owner, parts)):
+        return order
     if found is None:
         if parts and any(d.origin is not None and d.origin.word == PART for d in data(owner)):
             _note_place(site, owner, kind_of_part(site, parts[0]), parts[0])  # of `x[:8]`
@@ -67,6 +69,17 @@ def index(site: Site) -> Value | None:
         p = found.placement._replace(axis=walk.to, padded=padded)
         return indexed(site, owner, p, walk.axes)
     return rows_chosen(site, owner, found, walk)
+
+
+def _order_with_axes(site: Site, owner: Value, parts: list[Value]) -> Value:
+    """``arange(len(x))[:, None]``: the order of all samples still, with axes of one element behind."""
+    first, *rest = [kind_of_part(site, v) for v in parts]
+    if {d.kind for d in data(owner)} != {"order"} or first != "whole" or {*rest} != {"none"}:
+        return NOTHING
+    return tuple(
+        a._replace(axes=a.axes + len(rest)) if isinstance(a, Data) and a.axes is not None else a
+        for a in owner
+    )
 
 
 def _note_place(site: Site, owner: Value, kind: str, place: Value) -> None:
@@ -99,8 +112,11 @@ def rows_chosen(site: Site, owner: Value, found: Data, walk: Walk) -> Value:
         if any(o.word in (DRAWN_ORDER, DRAW) for d in data(own) for o in origins(d.origin)):
             site.event("partners")
         p = p._replace(padded=False)
+        wide = axes_of(own) or 1
         fit = all(
-            q.kind in placements.EQUAL or (q.kind is Kind.ROWS and q.axis == 0) for q in others
+            q.kind in placements.EQUAL
+            or (q.kind is Kind.ROWS and q.axis == 0 and (wide == 1 or axes_of(site.flat(v)) == wide))
+            for q, v in zip(others, walk.others, strict=True)
         )
         made = p if fit else placements.PER_RANK
         return indexed(site, owner, made, walk.axes if fit else None, *walk.others)

@@ -240,10 +240,22 @@ def kept(effect: Effect) -> Effect:
         kinds = {a.kind for a in site.get(0) or () if isinstance(a, Data)}
         if made and kinds and kinds <= {"mask", "places", "order"}:
             kind = "places" if "mask" not in kinds else "mask"
+            if kinds == {"order"} and _behind(site):
+                kind = "order"
             made = tuple(a._replace(kind=kind) if isinstance(a, Data) else a for a in made)
         return made
 
     return shaped
+
+
+def _behind(site: Site) -> bool:
+    """Whether axes of one element are put behind the only one: ``order.unsqueeze(1)``,
+    ``order.view(-1, 1)``.
+    """
+    if site.word == "unsqueeze":
+        return site.constant(1, "dim") in (1, -1, 2)
+    sizes = sizes_of(site) if site.word in ("view", "reshape") else None
+    return bool(sizes) and all(s == (Const("int", 1),) for s in (sizes or [])[1:])
 
 
 def windows(site: Site) -> Value:
