@@ -333,7 +333,7 @@ def _draws(execution: Execution) -> bool:
     for event in execution.trace.of("draw", "forward"):
         layers = {o.name for o in execution.objects(event.values.get("module", ()))}
         drops = any(name.startswith(DROPPING) for name in layers)
-        of_sample = const(True)[0] in event.values["of a sample"]
+        of_sample = const(True)[0] in event.values.get("of a sample", ())
         if drops or (event.kind == "draw" and (of_sample or event.number > begun)):
             return True
     return False
