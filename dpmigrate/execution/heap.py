@@ -458,6 +458,8 @@ class Heap:
             for at in outcome:
                 by.setdefault(at, []).append(i)
         reads = self._reads[-1] if self._reads else None
+        # which of the objects that some of them have made were there before
+        there = {at[0]: self._store.get(at) for at in by if at[1] == EXISTS}
         for at, writers in by.items():
             old = self._store.get(at)
             found = [outcomes[i][at] for i in writers]
@@ -471,7 +473,8 @@ class Heap:
             first = found[0]
             for f in found:
                 if f is not first and not (same(f, first) and (merged is None or one_value(f))):
-                    new = self._either_of(at, old, outcomes, by)
+                    exists = there.get(at[0], self._store.get((at[0], EXISTS)))
+                    new = self._either_of(at, old, exists, outcomes, by)
                     if merged is not None:
                         new = merged(new)
                     break
@@ -512,13 +515,14 @@ class Heap:
         return True
 
     def _either_of(
-        self, at: Location, old: Value | None, outcomes: list[Delta], by: dict[Location, list[int]]
-    ) -> Value:
+        self, at: Location, old: Value | None, there: Value | None, outcomes: list[Delta],
+        by: dict[Location, list[int]],
+    ) -> Value:  # fmt: skip
         """What the outcomes hold at a place, joined: a field of an object that one of them has not
-        made is not unbound there. ``by`` are the outcomes that have written a place, by number.
+        made is not unbound there. ``there`` says whether it was before, ``by`` which of the
+        outcomes have written a place, by number.
         """
         made = (at[0], EXISTS)
-        there = self._store.get(made)
         known = at[0] in self.objects
 
         def unbound(numbers: Iterable[int]) -> bool:
