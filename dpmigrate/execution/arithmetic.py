@@ -31,6 +31,8 @@ from dpmigrate.execution.values import (
 
 #: the number of ranks
 WORLD: Value = (Setting("world size"),)
+#: a number of which that is a factor
+TIMES_WORLD: Value = (Setting("times the world size"),)
 
 #: a number divided by the number of ranks
 SHARE_OF_NUMBER: Value = (Setting("over the number of ranks"),)
@@ -78,6 +80,9 @@ def folded(op: ast.operator, left: Value, right: Value) -> Value | None:
     soft = False
     if isinstance(op, ast.Div) and right == WORLD and len(left) == 1 and isinstance(left[0], Const):
         return SHARE_OF_NUMBER
+    if isinstance(op, ast.Mult) and any(v in (WORLD, TIMES_WORLD) for v in (left, right)):
+        if all(isinstance(a, Const | Setting) for a in (*left, *right)):
+            return TIMES_WORLD
     try:
         a, b = only(left), only(right)
     except LookupError:
@@ -250,7 +255,7 @@ def _product(a: Placement, b: Placement, left: Value, right: Value) -> Placement
             if not isinstance(factor, int):
                 return placements.SUM
             return placements.size(p.times * factor)
-        if p.kind is Kind.SIZE and other == WORLD:
+        if p.kind is Kind.SIZE and other in (WORLD, TIMES_WORLD):
             return placements.UNIFORM  # that of all ranks: every rank has as many samples
         if other == const(-1):
             return placements.negate(p)

@@ -13,10 +13,8 @@ from collections.abc import Iterator
 from textwrap import shorten
 
 from dpmigrate.execution.placements import Kind
-from dpmigrate.execution.trace import Event
 from dpmigrate.execution.values import Data, data
 from dpmigrate.judge import totals
-from dpmigrate.judge.judged import Judged
 from dpmigrate.judge.notes import TOLD_OF
 from dpmigrate.judge.trial import Fault, Trial
 
@@ -27,7 +25,7 @@ _TOO_SMALL = "it is as many times too small as there are ranks"
 def faults(trial: Trial) -> Iterator[Fault]:
     """Products of the size of a rank's batch that are told; counts over the batches that steer."""
     for event in trial.result.trace.of(*TOLD_OF):
-        for d in _shown(trial, event):
+        for d in data(event.values["numbers"]):
             if not d.loops and _of_one_rank(d) and totals.trained_on(trial, d):
                 words = f"this tells how many samples one rank has had ({trial.since(d)}): {_TOO_SMALL}"
                 yield trial.fault(event.node, NAME, words)
@@ -42,24 +40,13 @@ def faults(trial: Trial) -> Iterator[Fault]:
 def sentences(trial: Trial) -> Iterator[str]:
     """Sums of the sizes of a rank's batches that are shown: the first place of each."""
     for event in trial.result.trace.of(*TOLD_OF):
-        if any(d.loops and _of_one_rank(d) and totals.trained_on(trial, d) for d in _shown(trial, event)):
+        if any(d.loops and _of_one_rank(d) and totals.trained_on(trial, d) for d in data(event.values["numbers"])):
             yield (
                 f"{shorten(ast.unparse(event.node), 70, placeholder=' …')} tells how many samples rank 0 has had: "
                 f"{_TOO_SMALL}. Multiply it by ddp.world_size()."
             )
 
 
-def _shown(trial: Trial, event: Event) -> Iterator[Data]:
-    """The data that an event tells, and those of which its texts are made."""
-    yield from data(event.values["numbers"])
-    assert isinstance(trial.result, Judged)
-    for node in ast.walk(event.node):
-        yield from trial.result.in_texts.get(node, ())
-
-
 def _of_one_rank(d: Data) -> bool:
-    """Whether data are made of the sizes of a rank's batches, and not of the number of ranks as well."""
-    if d.placement.kind is not Kind.SIZE or d.placement.times or d.origin is None:
-        return False
-    names = (n for n in ast.walk(d.origin.node) if isinstance(n, ast.Attribute | ast.Name))
-    return not any("world_size" in (getattr(n, "attr", ""), getattr(n, "id", "")) for n in names)
+    """Whether data are a number of samples of one rank, and more than that of a batch."""
+    return d.placement.kind is Kind.SIZE and not d.placement.times

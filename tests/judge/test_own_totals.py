@@ -54,6 +54,8 @@ def test_what_the_user_is_told_of_is_left() -> None:
         pytest.param("print('{}/64'.format((i + 1) * x.size(0)))", True, id="by a method of a text"),
         pytest.param("print(i * len(x) * ddp.world_size())", False, id="of all ranks"),
         pytest.param("print(i * ddp.world_size() * len(x))", False, id="in another order"),
+        pytest.param("ranks = ddp.world_size()\nprint(i * len(x) * ranks)", False, id="by a variable"),
+        pytest.param("ranks = ddp.world_size()\nstep = i * ranks\nprint(step * len(x))", False, id="by two variables"),
         pytest.param("print(len(x))", False, id="a batch of the rank"),
     ],
 )
