@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from ._meet import reduced, rows, total
+from ._meet import summed, total
 from ._places import meeting
 from ._state import wire, world_size
 
@@ -98,11 +98,11 @@ def batch_sum(value: Any) -> Any:
     or a root. A collective.
 
     A tensor of any shape, the same on every rank, or a number, which gives a number; integers and masks give the default floating dtype, other tensors
-    their own. With s_r the rank's value and W ranks
-    the result is S = s_1 + ... + s_W on every rank, and its derivative with respect to s_r is W. So the gradients of f(S), which DDP averages over the
-    ranks, are f'(S) (ds_1 + ... + ds_W), those of one process with the whole batch. In one process, and where gradients are switched off, ``value`` itself.
+    their own. With s_r the rank's value and W ranks the result is S = s_1 + ... + s_W on every rank, and its derivative with respect to s_r is W. So the
+    gradients of f(S), which DDP averages over the ranks, are f'(S) (ds_1 + ... + ds_W), those of one process with the whole batch.
+    In one process, and where gradients are switched off, ``value`` itself.
 
-    Raises RuntimeError on every rank where the ranks have different numbers of elements.
+    Raises RuntimeError on every rank where the ranks have different numbers of elements, but on GPUs, where the host does not wait for the others.
     """
     return _of_all(value, 1, "ddp.batch_sum")
 
@@ -126,13 +126,7 @@ def _of_all(value: Any, parts: int, name: str) -> Any:
     mine = value.to(dtype) * (world / parts)
     flat = value.detach().to(wire(), torch.float64).reshape(-1)
     with meeting(name):
-        if flat.is_cuda or len(flat) > 2:
-            counts = {n for (n,) in rows(len(flat))} if not flat.is_cuda else set()
-            if len(counts) > 1:
-                raise RuntimeError(f"{name}() takes as many numbers on every rank, not {sorted(counts)}")
-            whole = reduced(flat.clone())
-        else:
-            whole = total(flat)
+        whole = summed(flat, name)
     # the value of all ranks, exactly, and the gradient of the rank's own part
     made: torch.Tensor = (whole.reshape(value.shape) / parts).to(value.device, dtype) + (mine - mine.detach())
     return made

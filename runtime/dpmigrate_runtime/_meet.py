@@ -104,6 +104,26 @@ def total(numbers: torch.Tensor) -> torch.Tensor:
     return torch.tensor(ranks, dtype=torch.float64).sum(0)
 
 
+def summed(numbers: torch.Tensor, name: str) -> torch.Tensor:
+    """The sum over the ranks of any number of float64 numbers, shape (n,).
+
+    Raises RuntimeError on every rank where n differs; on the GPU, where the host does not wait
+    (``total``), that is not looked at.
+    """
+    if numbers.is_cuda:
+        return reduced(numbers.clone())
+    count = len(numbers)
+    (bits,) = struct.unpack("q", struct.pack("d", numbers.item())) if count == 1 else (0,)
+    table = rows(count, bits)
+    counts = {n for n, _ in table}
+    if len(counts) > 1:
+        raise RuntimeError(f"{name}() takes as many numbers on every rank, not {sorted(counts)}")
+    if count != 1:
+        return reduced(numbers.clone())
+    ranks = [struct.unpack("d", struct.pack("q", row)) for _, row in table]
+    return torch.tensor(ranks, dtype=torch.float64).sum(0)
+
+
 def packed_from_main(mine: bytes) -> bytes:
     """Rank 0's bytes."""
     size = rows(len(mine))[0][0]

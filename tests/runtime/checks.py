@@ -275,6 +275,7 @@ def functions_of_sums() -> None:
     assert ddp.batch_sum(torch.tensor([True, mine == 0, False])).tolist() == [world, 1, 0]
     if world > 1:
         raises(RuntimeError, "as many numbers on every rank", lambda: ddp.batch_sum(torch.ones(3 + mine)))
+        raises(RuntimeError, "as many numbers on every rank", lambda: ddp.batch_sum(torch.ones(1 + mine)))
     with torch.no_grad():
         for _ in range(mine):  # nothing is exchanged
             assert ddp.batch_sum(mine) == ddp.batch_mean(mine) == mine
