@@ -11,7 +11,6 @@ from dpmigrate.execution.heap import EXISTS, Location
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.trace import Event
 from dpmigrate.execution.values import Const, Data, Method, Ref, Value
-from dpmigrate.judge.given import multiplied
 from dpmigrate.program import Program
 
 #: the kind of what marks a loop in data that it has added up, or kept in a list
@@ -49,8 +48,6 @@ class Accumulating(Execution):
         carries: bool = False,
     ) -> Value:  # fmt: skip
         """An operator; what a variable had before is added to."""
-        if isinstance(op, ast.Mult):
-            multiplied(self, left, right, node, frame)
         made = super().operate(op, left, right, node, frame, carries=carries)
         target = node.target if isinstance(node, ast.AugAssign) else _sums(self.program).get(node)
         if target is None or not isinstance(op, ast.Add | ast.Sub):

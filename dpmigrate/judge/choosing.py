@@ -9,8 +9,9 @@ from dpmigrate.execution.branches import Chain
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.trace import Parting
-from dpmigrate.execution.values import Value, data
+from dpmigrate.execution.values import Value, const, data
 from dpmigrate.judge.accumulating import Accumulating
+from dpmigrate.judge.notes import INSIDE
 from dpmigrate.library.streams import DRAW
 
 
@@ -33,7 +34,8 @@ class Choosing(Accumulating):
 
     def _if(self, node: ast.If, frame: Frame, chain: Chain | None = None) -> bool:
         alive = super()._if(node, frame, chain)  # such a test is joined by itself, and not in a chain
-        if node.test in self._by_draws and not self._in_model():
+        # what a model draws for its samples is the rank's own
+        if node.test in self._by_draws and self.heap.read(INSIDE) != const(True):
             for target in _bound(node):
                 at = self.location(target, frame)
                 held = self.heap.read(at) if at is not None else None
@@ -43,10 +45,6 @@ class Choosing(Accumulating):
                 ):
                     self.chosen.setdefault(node.test, None)
         return alive
-
-    def _in_model(self) -> bool:
-        """Whether a model is being called: what it draws for its samples is the rank's own."""
-        return any(getattr(f, "name", "") == "forward" for f in self.under_way())
 
 
 def _bound(node: ast.If) -> Iterator[ast.expr]:

@@ -35,6 +35,7 @@ from dpmigrate.judge import overtaken
 from dpmigrate.judge.batch_norms import layers
 from dpmigrate.judge.cached import cached, hands_out, last_name, undivided
 from dpmigrate.judge.choosing import Choosing
+from dpmigrate.judge.given import multiplied
 from dpmigrate.judge.notes import (
     AT_WRAP,
     AUTOCAST,
@@ -127,6 +128,15 @@ class Judged(Choosing):
             for number in found:
                 self.heap.write((number, TOLD), one_of(found))
         return result
+
+    def operate(
+        self, op: ast.operator, left: Value, right: Value, node: ast.AST, frame: Frame, *,
+        carries: bool = False,
+    ) -> Value:  # fmt: skip
+        """An operator; what the number of ranks multiplies is a number."""
+        if isinstance(op, ast.Mult):
+            multiplied(self, left, right, node, frame)
+        return super().operate(op, left, right, node, frame, carries=carries)
 
     def attribute(self, owner: Value, name: str, node: ast.AST, frame: Frame) -> Value:
         """An attribute; a layer of torch has no ``module`` as a wrapper has."""

@@ -6,13 +6,12 @@ stands for a whole pass is read as that of all samples, and decides as such what
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
 from dpmigrate.execution import placements
 from dpmigrate.execution.arithmetic import PART_BY_WHOLE
 from dpmigrate.execution.trace import Event
-from dpmigrate.execution.values import Data, Origin, Ref, data
+from dpmigrate.execution.values import Data, Ref
 from dpmigrate.judge import totals
 from dpmigrate.judge.trial import Fault, Trial
 
@@ -29,22 +28,11 @@ def faults(trial: Trial) -> Iterator[Fault]:
         if _own(d):
             words = f"what the loop adds up is that of rank 0's own batches here ({trial.since(d)})"
             yield trial.fault(event.node, NAME, words)
-    for node, origin in _decided(trial):
-        since = f" ({origin.word}, {trial.line(origin.node)})" if origin is not None else ""
-        words = f"this goes by what the loop adds up of rank 0's own batches{since}, and not by those of all"
-        yield trial.fault(node, NAME, words)
-
-
-def _decided(trial: Trial) -> Iterator[tuple[ast.AST, Origin | None]]:
-    """Where totals of rank 0's own batches decide what all ranks do, or whether something is saved."""
-    for event in trial.result.trace.of("rank 0 decides", "save by rank 0"):
-        if event.kind == "rank 0 decides":
-            for d in data(event.values["given"]):
-                if _own(d) and _passed(event, d.loops) and totals.trained_on(trial, d):
-                    yield event.node, d.origin
-        elif event.parted is not None and event.parted.certain and _passed(event, event.parted.loops):
-            if totals.divided_loaders(trial, event.parted.sources):
-                yield event.node, event.parted.origin
+    for event, by in totals.decisions(trial):
+        if _passed(event, by.loops) and (not isinstance(by, Data) or _own(by)):
+            since = f" ({by.origin.word}, {trial.line(by.origin.node)})" if by.origin is not None else ""
+            words = f"this goes by what the loop adds up of rank 0's own batches{since}, and not by those of all"
+            yield trial.fault(event.node, NAME, words)
 
 
 def _passed(event: Event, loops: frozenset[int]) -> bool:

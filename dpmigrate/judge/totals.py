@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from dpmigrate.execution import placements
 from dpmigrate.execution.arithmetic import (
@@ -13,7 +13,7 @@ from dpmigrate.execution.arithmetic import (
     WHOLE_BY_PART,
 )
 from dpmigrate.execution.placements import Kind
-from dpmigrate.execution.trace import Event
+from dpmigrate.execution.trace import Event, Parting
 from dpmigrate.execution.values import Data, Origin, Ref, Value, atom_placement, const, data, placement_of
 from dpmigrate.judge.notes import SHARE, TOLD_OF, is_loader
 from dpmigrate.judge.trial import Fault, Trial
@@ -216,14 +216,22 @@ def decided_by_part(trial: Trial) -> Iterator[tuple[ast.AST, Origin | None]]:
     """Where numbers of rank 0's part of the training's samples decide, and where these come from:
     what all ranks do, or whether something is saved.
     """
+    for event, by in decisions(trial):
+        if not isinstance(by, Data) or by.placement.kind not in _AGREED:
+            yield event.node, by.origin
+
+
+def decisions(trial: Trial) -> Iterator[tuple[Event, Data | Parting]]:
+    """Where rank 0 decides what all ranks do, or whether something is saved, by what is made of its
+    training batches: the numbers, and what parts the ranks.
+    """
     for event in trial.result.trace.of("rank 0 decides", "save by rank 0"):
+        by: Iterable[Data | Parting] = ()
         if event.kind == "rank 0 decides":
-            for d in data(event.values["given"]):
-                if d.placement.kind not in _AGREED and trained_on(trial, d):
-                    yield event.node, d.origin
+            by = data(event.values["given"])
         elif event.parted is not None and event.parted.certain:
-            if divided_loaders(trial, event.parted.sources):
-                yield event.node, event.parted.origin
+            by = (event.parted,)
+        yield from ((event, b) for b in by if divided_loaders(trial, b.sources))
 
 
 def _divided_part(d: Data) -> bool:

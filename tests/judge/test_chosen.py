@@ -7,6 +7,26 @@ import pytest
 from dpmigrate.judge import chosen, judged
 from tests.judge.trained import result
 
+#: a model whose own draws, in a function that its forward calls, are those of its samples
+_NOISY = """
+class Noisy(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(2, 2)
+
+    def {name}(self, z):
+        if random.random() < 0.5:
+            z = z * 2
+        return z
+
+    def forward(self, x):
+        return self.{name}(self.layer(x))
+
+
+noisy = ddp.wrap(Noisy())
+noisy(x).sum(1).mean().backward()
+"""
+
 _LOSS = "if {test}:\n    extra = z.pow(2).mean()\nelse:\n    extra = z.abs().mean()\nextra.backward()"
 
 
@@ -19,6 +39,7 @@ _LOSS = "if {test}:\n    extra = z.pow(2).mean()\nelse:\n    extra = z.abs().mea
         pytest.param("z = model(x)\n" + _LOSS.format(test="i % 2"), False, id="the number of the turn"),
         pytest.param("if random.random() < 0.5:\n    x = x.flip(1)\nz = model(x)\nz.mean().backward()", False, id="samples that are flipped"),
         pytest.param("model.state = None\nif random.random() < 0.5:\n    model.state = model(x).mean()\nmodel.state.backward()", True, id="an attribute"),
+        pytest.param(_NOISY.format(name="shaken"), False, id="in a model"),
         pytest.param("z = model(x).mean()\nif random.random() < 0.5:\n    z += model(x).pow(2).mean()\nz.backward()", True, id="a term that is added"),
     ],
 )
