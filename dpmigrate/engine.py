@@ -246,10 +246,8 @@ def _of_script(name: str, script: Script, how: Writing, finished: str) -> Planne
     rest = tuple(f for f in found if not (f.of_means and (f.edits or f.severity is Severity.BLOCKER)))
     if len(rest) < len(found) and not blockers(rest) and not script.exempt:
         texts = migration.rewritten(script, rest)
-        if isinstance(texts, migration.Shown) and _shown(script, texts):
-            return _of_script(name, script, how, finished)
-        if (mended := _mended(name, script, how, finished, texts)) is not None:
-            return mended
+        if (again := _again(name, script, how, finished, texts)) is not None:
+            return again
         if isinstance(texts, migration.Judged) and texts.judgement.means and not texts.judgement.doubts:
             found = rest
         elif script.shown_bent and isinstance(texts, migration.Shown) and not texts.bent:
@@ -267,10 +265,8 @@ def _of_script(name: str, script: Script, how: Writing, finished: str) -> Planne
         found = tuple(f for f in found if f.edits or not f.of_means)
         if how.annotate:
             texts = migration.rewritten(script, found, _comments(script, left(found)))
-    if isinstance(texts, migration.Shown) and _shown(script, texts):
-        return _of_script(name, script, how, finished)
-    if (mended := _mended(name, script, how, finished, texts)) is not None:
-        return mended
+    if (again := _again(name, script, how, finished, texts)) is not None:
+        return again
     if isinstance(texts, Problem):
         return _planned(script, Outcome(name, Status.REFUSED, files, texts.message))
     new = migration.encoded(texts)
@@ -283,6 +279,15 @@ def _of_script(name: str, script: Script, how: Writing, finished: str) -> Planne
     notes = (*rules.notes(script, texts.judgement.drawn), *texts.judgement.assumed, *totals, *doubts)
     outcome = Outcome(name, Status.CHANGED, migration.files(script.program, found, texts), notes=notes)
     return _planned(script, _started(_with_starts(outcome, how.output), how.output), new)
+
+
+def _again(name: str, script: Script, how: Writing, finished: str, texts: migration.Judged | Problem) -> Planned | None:
+    """The program planned once more, with what the execution of a result has shown; None where that is nothing new."""
+    from dpmigrate import migration
+
+    if isinstance(texts, migration.Shown) and _shown(script, texts):
+        return _of_script(name, script, how, finished)
+    return _mended(name, script, how, finished, texts)
 
 
 def _shown(script: Script, shown: migration.Shown) -> bool:
