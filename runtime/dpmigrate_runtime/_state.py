@@ -35,6 +35,19 @@ class Watched:
     steps: int = 0
 
 
+def counts_of(kind: Any) -> MutableMapping[Any, int]:
+    """An empty mapping from objects like ``kind`` to numbers, by identity, which keeps no object alive.
+
+    Where Python makes no weak references to such objects it keeps them: torch has these of
+    generators since one of the versions after 2.11.
+    """
+    try:
+        weakref.ref(kind)
+    except TypeError:
+        return {}
+    return weakref.WeakKeyDictionary()
+
+
 @dataclass
 class State:
     """What ``setup`` did.
@@ -54,7 +67,7 @@ class State:
     common_seed: int | None = None
     seedings: int = 0
     seeds_given: Counter[int] = field(default_factory=Counter)
-    generators: weakref.WeakKeyDictionary[torch.Generator, int] = field(default_factory=weakref.WeakKeyDictionary)
+    generators: MutableMapping[torch.Generator, int] = field(default_factory=lambda: counts_of(torch.default_generator))
     group: dist.ProcessGroup | None = None  # of the collectives of this package, over gloo; None: the program's own
     watch: Watch | None = None  # tells the other ranks where this one is
     watches: int = 0  # how many there have been

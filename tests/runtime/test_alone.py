@@ -208,3 +208,19 @@ def test_nothing_heavy_is_imported_and_names_are_exact() -> None:
     contract = pytest.importorskip("dpmigrate.contract")
     assert sorted(ddp.__all__) == ddp.__all__
     assert set(ddp.__all__) == set(contract.NAMES)
+
+
+def test_objects_without_weak_references_are_counted() -> None:
+    """As generators are in the earlier versions of torch that the package supports."""
+
+    class Bare:
+        __slots__ = ()
+
+    class Referred:
+        pass
+
+    for kind in (Bare, Referred):
+        counts = _state.counts_of(kind())
+        one, other = kind(), kind()
+        counts[one] = 2
+        assert (counts.get(one, 0), counts.get(other, 0)) == (2, 0)

@@ -187,12 +187,17 @@ def _cpu_only(torch: Any) -> None:
 
 
 def _shared_gpus(torch: Any) -> None:
-    """Several ranks on one GPU: NCCL refuses that, so gloo carries the gradients, and the ranks go round the GPUs that there are."""
+    """Several ranks on one GPU: NCCL refuses that, so gloo carries the gradients, and the ranks go round the GPUs that there are.
+
+    The runtime package is told by the variable of its own.
+    """
     ranks = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
 
     def shared() -> bool:
         return bool(0 < torch.cuda.device_count() < ranks)
 
+    if shared():
+        os.environ["DPMIGRATE_BACKEND"] = "gloo"
     choose = torch.cuda.set_device
     torch.cuda.set_device = lambda device: choose(device % torch.cuda.device_count() if isinstance(device, int) and shared() else device)
     _group_over(torch, shared)
