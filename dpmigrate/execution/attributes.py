@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 
 from dpmigrate.execution import divergence, identity
 from dpmigrate.execution.arguments import Arguments
-from dpmigrate.execution.heap import ELEMENTS, KEYS, UNSEEN, Location, Object
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.names import NameParts
+from dpmigrate.execution.objects import ELEMENTS, KEYS, UNSEEN, Location, Object
 from dpmigrate.execution.scopes import Function, Names
 from dpmigrate.execution.trace import Parting
 from dpmigrate.execution.values import (

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.generators import GeneratorParts
-from dpmigrate.execution.heap import UNSEEN, Delta, Location
 from dpmigrate.execution.machine import Frame
+from dpmigrate.execution.objects import UNSEEN, Delta, Location
 from dpmigrate.execution.trace import Parting
 from dpmigrate.execution.values import (
     NOTHING,

@@ -11,8 +11,8 @@ import ast
 from dpmigrate.execution import divergence
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.definitions import CACHE
-from dpmigrate.execution.heap import ELEMENTS, KEYS, Object
 from dpmigrate.execution.machine import Frame
+from dpmigrate.execution.objects import ELEMENTS, KEYS, Object
 from dpmigrate.execution.summaries import SummaryParts
 from dpmigrate.execution.trace import Parting
 from dpmigrate.execution.values import (

@@ -10,8 +10,8 @@ from dpmigrate.execution import divergence, identity, placements
 from dpmigrate.execution.arguments import Arguments, fits
 from dpmigrate.execution.attributes import ClassParts
 from dpmigrate.execution.definitions import DefinitionParts
-from dpmigrate.execution.heap import ELEMENTS, Object
 from dpmigrate.execution.machine import Frame
+from dpmigrate.execution.objects import ELEMENTS, Object
 from dpmigrate.execution.values import (
     NONE,
     NOTHING,

@@ -8,9 +8,9 @@ from typing import Any, TypeGuard
 
 from dpmigrate.execution import arithmetic, divergence, placements, samples
 from dpmigrate.execution.arguments import Arguments
-from dpmigrate.execution.heap import KEYS, UNSEEN, Object
 from dpmigrate.execution.literals import LiteralParts
 from dpmigrate.execution.machine import Frame
+from dpmigrate.execution.objects import KEYS, UNSEEN, Object
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.trace import Parting
 from dpmigrate.execution.values import (

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from dpmigrate.execution import placements, samples
-from dpmigrate.execution.heap import LENGTH
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.names import LISTED
+from dpmigrate.execution.objects import LENGTH
 from dpmigrate.execution.operators import OperatorParts
 from dpmigrate.execution.scopes import Comprehension
 from dpmigrate.execution.trace import Parting

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from dpmigrate.execution import divergence, placements
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.containers import FACTORY
-from dpmigrate.execution.heap import ELEMENTS, KEYS, LENGTH, Object
 from dpmigrate.execution.items import ItemParts
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.names import LISTED
+from dpmigrate.execution.objects import ELEMENTS, KEYS, LENGTH, Object
 from dpmigrate.execution.values import (
     NONE,
     NOTHING,

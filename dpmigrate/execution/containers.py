@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator
 from dpmigrate.execution import divergence, identity, placements
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.attributes import AttributeParts
-from dpmigrate.execution.heap import ELEMENTS, KEYS, LENGTH, ORDER, Object
 from dpmigrate.execution.machine import Frame
+from dpmigrate.execution.objects import ELEMENTS, KEYS, LENGTH, ORDER, Object
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.trace import Parting
 from dpmigrate.execution.values import (

@@ -7,8 +7,8 @@ import ast
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.attributes import STORED, ClassParts, FunctionParts
 from dpmigrate.execution.expressions import ExpressionParts
-from dpmigrate.execution.heap import UNSEEN, Object
 from dpmigrate.execution.machine import Frame
+from dpmigrate.execution.objects import UNSEEN, Object
 from dpmigrate.execution.scopes import Function
 from dpmigrate.execution.values import (
     Atom,

@@ -17,9 +17,9 @@ from dpmigrate.execution.guards import (
     guarding,
     never,
 )
-from dpmigrate.execution.heap import Delta, Location, Object
 from dpmigrate.execution.lazily import LazyParts
 from dpmigrate.execution.machine import Frame
+from dpmigrate.execution.objects import Delta, Location, Object
 from dpmigrate.execution.trace import Parting
 from dpmigrate.execution.values import (
     NONE,

@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.comprehensions import ComprehensionParts
-from dpmigrate.execution.heap import ELEMENTS, KEYS, LENGTH, ORDER
 from dpmigrate.execution.machine import Frame
+from dpmigrate.execution.objects import ELEMENTS, KEYS, LENGTH, ORDER
 from dpmigrate.execution.scopes import Function
 from dpmigrate.execution.values import (
     NONE,

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dpmigrate.execution import divergence, samples
 from dpmigrate.execution.attributes import FunctionParts
 from dpmigrate.execution.caches import CacheParts
-from dpmigrate.execution.heap import LENGTH, Location, Object
 from dpmigrate.execution.machine import Frame
+from dpmigrate.execution.objects import LENGTH, Location, Object
 from dpmigrate.execution.summaries import Suspended
 from dpmigrate.execution.trace import Parting
 from dpmigrate.execution.values import (

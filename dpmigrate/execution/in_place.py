@@ -7,7 +7,6 @@ import ast
 from dpmigrate.execution import placements
 from dpmigrate.execution.attributes import FunctionParts
 from dpmigrate.execution.frames import FrameParts
-from dpmigrate.execution.heap import Location, Object
 from dpmigrate.execution.identity import (
     VIEWED,
     VIEWS,
@@ -19,6 +18,7 @@ from dpmigrate.execution.identity import (
     written,
 )
 from dpmigrate.execution.machine import Frame
+from dpmigrate.execution.objects import Location, Object
 from dpmigrate.execution.placements import Kind, Placement
 from dpmigrate.execution.values import (
     NOTHING,

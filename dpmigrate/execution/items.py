@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dpmigrate.execution import divergence, identity, placements, samples
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.containers import FACTORY, ContainerParts
-from dpmigrate.execution.heap import ELEMENTS, EXISTS, KEYS, LENGTH, ORDER, UNSEEN, Location, Object
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.names import LISTED
+from dpmigrate.execution.objects import ELEMENTS, EXISTS, KEYS, LENGTH, ORDER, UNSEEN, Location, Object
 from dpmigrate.execution.trace import Parting
 from dpmigrate.execution.values import (
     NONE,

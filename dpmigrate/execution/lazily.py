@@ -14,10 +14,10 @@ from typing import TypeVar
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.attributes import FunctionParts
 from dpmigrate.execution.divergence import presence
-from dpmigrate.execution.heap import EXISTS, Delta
 from dpmigrate.execution.identity import alike
 from dpmigrate.execution.loops import LoopParts
 from dpmigrate.execution.machine import Frame
+from dpmigrate.execution.objects import EXISTS, Delta
 from dpmigrate.execution.scopes import Names, names_of
 from dpmigrate.execution.summaries import Suspended
 from dpmigrate.execution.values import NOTHING, Foreign, Method, Ref, Value, const, value

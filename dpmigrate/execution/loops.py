@@ -13,10 +13,10 @@ from dataclasses import replace
 from dpmigrate.execution import divergence, placements, samples
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.containers import TAKEN
-from dpmigrate.execution.heap import LENGTH, Delta, Location, Object
 from dpmigrate.execution.machine import PROCESS, Frame
 from dpmigrate.execution.matching import MatchParts
 from dpmigrate.execution.names import SOME
+from dpmigrate.execution.objects import LENGTH, Delta, Location, Object
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.trace import Parting
 from dpmigrate.execution.values import (

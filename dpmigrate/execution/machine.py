@@ -17,7 +17,8 @@ from typing import NamedTuple, Protocol
 from dpmigrate.execution import placements
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.guards import Guard
-from dpmigrate.execution.heap import Delta, Heap, Object
+from dpmigrate.execution.heap import Heap
+from dpmigrate.execution.objects import Delta, Object
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.scopes import Names
 from dpmigrate.execution.trace import Event, Parting, Trace

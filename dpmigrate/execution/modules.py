@@ -7,8 +7,8 @@ from collections.abc import Container
 from functools import cached_property
 from pathlib import Path
 
-from dpmigrate.execution.heap import Object
 from dpmigrate.execution.machine import Frame
+from dpmigrate.execution.objects import Object
 from dpmigrate.execution.scopes import Names, bindable
 from dpmigrate.execution.statements import StatementParts
 from dpmigrate.execution.values import (

@@ -9,8 +9,8 @@ from collections.abc import Container, Iterable, Iterator
 from functools import cached_property
 
 from dpmigrate.execution import divergence
-from dpmigrate.execution.heap import ELEMENTS, LENGTH, Location, Object
 from dpmigrate.execution.machine import Frame, Machine
+from dpmigrate.execution.objects import ELEMENTS, LENGTH, Location, Object
 from dpmigrate.execution.scopes import Names, names_of
 from dpmigrate.execution.trace import Call
 from dpmigrate.execution.values import (

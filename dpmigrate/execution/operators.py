@@ -10,9 +10,9 @@ from typing import Any
 
 from dpmigrate.execution import arithmetic, divergence, placements, samples
 from dpmigrate.execution.comparisons import ComparisonParts
-from dpmigrate.execution.heap import LENGTH, Location
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.names import LISTED
+from dpmigrate.execution.objects import LENGTH, Location
 from dpmigrate.execution.values import (
     NONE,
     NOTHING,

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from dpmigrate.execution import divergence
 from dpmigrate.execution.branches import BranchParts
-from dpmigrate.execution.heap import Object
 from dpmigrate.execution.machine import Frame
+from dpmigrate.execution.objects import Object
 from dpmigrate.execution.values import (
     NOTHING,
     SETTING,

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from dpmigrate.execution import placements
-from dpmigrate.execution.heap import ELEMENTS, EXISTS, LENGTH, SCOPES, Delta, Location, Object
+from dpmigrate.execution.objects import ELEMENTS, EXISTS, LENGTH, SCOPES, Delta, Location, Object
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import (
     NOTHING,

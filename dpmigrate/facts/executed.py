@@ -11,7 +11,7 @@ import ast
 from collections.abc import Collection, Iterable, Iterator
 
 from dpmigrate.execution.engine import Execution
-from dpmigrate.execution.heap import Object
+from dpmigrate.execution.objects import Object
 from dpmigrate.execution.placements import EQUAL
 from dpmigrate.execution.trace import Event
 from dpmigrate.execution.values import Const, Data, Ref, const, data, placement_of

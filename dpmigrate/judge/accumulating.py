@@ -7,8 +7,8 @@ from functools import lru_cache
 
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.engine import Execution
-from dpmigrate.execution.heap import EXISTS, Location
 from dpmigrate.execution.machine import Frame
+from dpmigrate.execution.objects import EXISTS, Location
 from dpmigrate.execution.trace import Event
 from dpmigrate.execution.values import Const, Data, Method, Ref, Value
 from dpmigrate.program import Program

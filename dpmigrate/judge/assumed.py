@@ -8,7 +8,7 @@ from itertools import islice
 from textwrap import shorten
 
 from dpmigrate.execution.arithmetic import MEAN_BY_PART
-from dpmigrate.execution.heap import Object
+from dpmigrate.execution.objects import Object
 from dpmigrate.execution.values import NOTHING, Const, Data, const, data, known
 from dpmigrate.judge import counts, devices, normalised, scaling, streams, totals
 from dpmigrate.judge.notes import TOLD_OF, is_loader

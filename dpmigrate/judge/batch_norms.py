@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from dpmigrate.execution.engine import Execution
-from dpmigrate.execution.heap import UNSEEN, Object
+from dpmigrate.execution.objects import UNSEEN, Object
 from dpmigrate.execution.values import NOTHING, const
 from dpmigrate.library.layers import foreign_name
 from dpmigrate.library.modules import MODEL, owned

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dpmigrate.execution.heap import Object
+from dpmigrate.execution.objects import Object
 from dpmigrate.execution.trace import Event
 from dpmigrate.execution.values import Ref, Value
 from dpmigrate.judge.trial import Fault, Trial

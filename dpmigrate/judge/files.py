@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dpmigrate.execution.heap import UNSEEN, Object
+from dpmigrate.execution.objects import UNSEEN, Object
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.trace import Event
 from dpmigrate.execution.values import (

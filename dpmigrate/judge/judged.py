@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from dpmigrate.execution import placements
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.branches import Chain
-from dpmigrate.execution.heap import Object
 from dpmigrate.execution.machine import Frame, Library
+from dpmigrate.execution.objects import Object
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.trace import Event, Parting
 from dpmigrate.execution.values import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dpmigrate.execution.engine import Execution
-from dpmigrate.execution.heap import Object
+from dpmigrate.execution.objects import Object
 from dpmigrate.execution.values import NOTHING, const
 from dpmigrate.judge.batch_norms import layers, of_one_value
 from dpmigrate.judge.notes import CALLED, SYNCHRONISED

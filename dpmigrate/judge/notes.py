@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dpmigrate.execution.heap import Location, Object
 from dpmigrate.execution.machine import PROCESS, Machine
+from dpmigrate.execution.objects import Location, Object
 from dpmigrate.execution.values import (
     NOTHING,
     Atom,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dpmigrate.execution.divergence import ORDER
 from dpmigrate.execution.engine import Execution
-from dpmigrate.execution.heap import LENGTH, Object
+from dpmigrate.execution.objects import LENGTH, Object
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import (
     NOTHING,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dpmigrate.execution.heap import Object
+from dpmigrate.execution.objects import Object
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import NONE, Const, Data, Setting, Unknown, const
 from dpmigrate.judge.redrawn import LENGTHS, NUMBERS

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dpmigrate.execution.heap import Object
+from dpmigrate.execution.objects import Object
 from dpmigrate.execution.values import Data, Ref, const, data, origins
 from dpmigrate.judge.notes import OWN_STATISTICS, SHARE, is_loader
 from dpmigrate.judge.trial import Fault, Trial

@@ -9,7 +9,7 @@ from functools import cached_property
 
 from dpmigrate.execution import machine
 from dpmigrate.execution.engine import Execution
-from dpmigrate.execution.heap import Object
+from dpmigrate.execution.objects import Object
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.trace import Event
 from dpmigrate.execution.values import NOTHING, Data, Ref, Unknown, Value, const, data

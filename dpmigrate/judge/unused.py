@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dpmigrate.execution.heap import Object
+from dpmigrate.execution.objects import Object
 from dpmigrate.execution.values import Data, Ref, const, data
 from dpmigrate.judge.notes import FROZEN, LATE
 from dpmigrate.judge.trial import Fault, Trial

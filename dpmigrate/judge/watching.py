@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, cast
 from dpmigrate.execution import placements
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.engine import Execution
-from dpmigrate.execution.heap import UNSEEN, Object
 from dpmigrate.execution.machine import Frame, Machine
+from dpmigrate.execution.objects import UNSEEN, Object
 from dpmigrate.execution.values import (
     NONE,
     NOTHING,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from dpmigrate.execution import placements
-from dpmigrate.execution.heap import Object
 from dpmigrate.execution.machine import Machine
+from dpmigrate.execution.objects import Object
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import (
     Atom,

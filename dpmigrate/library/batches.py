@@ -7,8 +7,8 @@ from functools import lru_cache
 
 from dpmigrate.execution import identity, placements
 from dpmigrate.execution.arguments import Arguments
-from dpmigrate.execution.heap import EXISTS, LENGTH, Delta, Object
 from dpmigrate.execution.machine import Machine
+from dpmigrate.execution.objects import EXISTS, LENGTH, Delta, Object
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import (
     NONE,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpmigrate.execution import divergence, placements
-from dpmigrate.execution.heap import ELEMENTS, Object
+from dpmigrate.execution.objects import ELEMENTS, Object
 from dpmigrate.execution.values import (
     NONE,
     NOTHING,

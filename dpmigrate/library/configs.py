@@ -9,7 +9,7 @@ https://click.palletsprojects.com/, https://typer.tiangolo.com/
 from __future__ import annotations
 
 from dpmigrate.execution.arguments import Arguments
-from dpmigrate.execution.heap import ELEMENTS
+from dpmigrate.execution.objects import ELEMENTS
 from dpmigrate.execution.values import (
     NONE,
     NOTHING,

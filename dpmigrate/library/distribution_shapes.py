@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpmigrate.execution import arithmetic, placements
-from dpmigrate.execution.heap import Object
+from dpmigrate.execution.objects import Object
 from dpmigrate.execution.placements import Kind, Placement
 from dpmigrate.execution.values import NONE, NOTHING, Value, placement_of
 from dpmigrate.library.sites import Site, words

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable
 
 from dpmigrate.execution import arithmetic, placements
-from dpmigrate.execution.heap import Location
+from dpmigrate.execution.objects import Location
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import (
     NONE,

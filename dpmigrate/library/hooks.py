@@ -9,7 +9,7 @@ the parameters of the rest.
 from __future__ import annotations
 
 from dpmigrate.execution.arguments import Arguments
-from dpmigrate.execution.heap import Object
+from dpmigrate.execution.objects import Object
 from dpmigrate.execution.values import (
     NONE,
     NOTHING,

@@ -11,7 +11,7 @@ from dpmigrate.execution import arithmetic, placements, samples
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.containers import CALLED, TAKEN
 from dpmigrate.execution.divergence import apart, differing, in_no_order, some_order
-from dpmigrate.execution.heap import ELEMENTS, LENGTH, Object
+from dpmigrate.execution.objects import ELEMENTS, LENGTH, Object
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import (
     NONE,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpmigrate.execution import arithmetic, placements
-from dpmigrate.execution.heap import LENGTH
+from dpmigrate.execution.objects import LENGTH
 from dpmigrate.execution.placements import Kind, Placement
 from dpmigrate.execution.values import (
     ONE_SAMPLE,

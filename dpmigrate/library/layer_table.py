@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from dpmigrate.execution import placements
 from dpmigrate.execution.arguments import Arguments
-from dpmigrate.execution.heap import Object
+from dpmigrate.execution.objects import Object
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import NONE, NOTHING, SETTING, Data, Value, const, items, known, placement_of
 from dpmigrate.library.effects import cut, elementwise

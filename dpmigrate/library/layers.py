@@ -10,7 +10,7 @@ from __future__ import annotations
 from dpmigrate.execution import arithmetic, placements, samples
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.engine import Execution
-from dpmigrate.execution.heap import Object
+from dpmigrate.execution.objects import Object
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import (
     NONE,

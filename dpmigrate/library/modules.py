@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 from dpmigrate.execution import placements
 from dpmigrate.execution.arguments import Arguments
-from dpmigrate.execution.heap import Object
 from dpmigrate.execution.machine import Machine
 from dpmigrate.execution.names import SOME
+from dpmigrate.execution.objects import Object
 from dpmigrate.execution.values import (
     NONE,
     NOTHING,

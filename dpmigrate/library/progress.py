@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dpmigrate.execution import placements
 from dpmigrate.execution.arguments import Arguments
-from dpmigrate.execution.heap import LENGTH
+from dpmigrate.execution.objects import LENGTH
 from dpmigrate.execution.values import (
     NONE,
     NOTHING,

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from dpmigrate.execution import arithmetic, placements
 from dpmigrate.execution.arguments import Arguments
-from dpmigrate.execution.heap import ELEMENTS
+from dpmigrate.execution.objects import ELEMENTS
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import (
     NONE,

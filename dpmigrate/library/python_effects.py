@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from dpmigrate.execution import divergence, placements
 from dpmigrate.execution.arguments import Arguments
-from dpmigrate.execution.heap import ELEMENTS, LENGTH
+from dpmigrate.execution.objects import ELEMENTS, LENGTH
 from dpmigrate.execution.values import (
     NONE,
     NOTHING,

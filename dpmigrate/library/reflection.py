@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from dpmigrate.execution import divergence
-from dpmigrate.execution.heap import ELEMENTS
+from dpmigrate.execution.objects import ELEMENTS
 from dpmigrate.execution.values import (
     NONE,
     NOTHING,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dpmigrate.execution import placements
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.divergence import differing
-from dpmigrate.execution.heap import LENGTH, Object
 from dpmigrate.execution.machine import Machine
+from dpmigrate.execution.objects import LENGTH, Object
 from dpmigrate.execution.trace import Parting
 from dpmigrate.execution.values import (
     NONE,

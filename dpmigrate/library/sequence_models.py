@@ -6,7 +6,7 @@ What stands here is made by a class of a library, and called as one of torch's l
 from __future__ import annotations
 
 from dpmigrate.execution import placements
-from dpmigrate.execution.heap import Object
+from dpmigrate.execution.objects import Object
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import NONE, NOTHING, Ref, Value, const, known, placement_of, value
 from dpmigrate.library.modules import MODEL

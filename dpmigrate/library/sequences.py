@@ -8,7 +8,7 @@ without a batch; what is given samples and is not known to have 2 axes is taken 
 from __future__ import annotations
 
 from dpmigrate.execution import arithmetic, placements
-from dpmigrate.execution.heap import Object
+from dpmigrate.execution.objects import Object
 from dpmigrate.execution.placements import Kind, Placement
 from dpmigrate.execution.values import (
     NONE,

@@ -10,8 +10,8 @@ from typing import Any
 from dpmigrate.execution import arithmetic, placements, samples
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.engine import Execution
-from dpmigrate.execution.heap import UNSEEN, Object
 from dpmigrate.execution.machine import PROCESS, Frame
+from dpmigrate.execution.objects import UNSEEN, Object
 from dpmigrate.execution.placements import Kind, Placement
 from dpmigrate.execution.values import (
     NONE,

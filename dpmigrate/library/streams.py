@@ -7,8 +7,8 @@ stream of its own, which is the same on all ranks if its seed is.
 from __future__ import annotations
 
 from dpmigrate.execution import divergence, placements
-from dpmigrate.execution.heap import ELEMENTS, Location
 from dpmigrate.execution.machine import PROCESS
+from dpmigrate.execution.objects import ELEMENTS, Location
 from dpmigrate.execution.values import (
     NONE,
     NOTHING,

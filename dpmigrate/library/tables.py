@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, cast
 
 from dpmigrate.execution import arithmetic, placements
 from dpmigrate.execution.arguments import Arguments
-from dpmigrate.execution.heap import ELEMENTS, Object
 from dpmigrate.execution.machine import Frame, Machine
+from dpmigrate.execution.objects import ELEMENTS, Object
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import (
     RESULTS,

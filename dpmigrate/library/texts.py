@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpmigrate.execution.divergence import differing
-from dpmigrate.execution.heap import LENGTH
+from dpmigrate.execution.objects import LENGTH
 from dpmigrate.execution.placements import EQUAL
 from dpmigrate.execution.values import (
     NOTHING,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dpmigrate.execution.arguments import Arguments
-from dpmigrate.execution.heap import Object
 from dpmigrate.execution.machine import Machine
+from dpmigrate.execution.objects import Object
 from dpmigrate.execution.values import (
     NONE,
     NOTHING,

@@ -11,7 +11,7 @@ import re
 
 from dpmigrate.execution import arithmetic, placements
 from dpmigrate.execution.arguments import Arguments
-from dpmigrate.execution.heap import Object
+from dpmigrate.execution.objects import Object
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import NONE, NOTHING, SETTING, Data, Ref, Value, join, placement_of, value
 from dpmigrate.library.batches import GRAPHS

@@ -18,7 +18,7 @@ from typing import Any
 
 from dpmigrate import linking
 from dpmigrate.execution.engine import Execution, execute
-from dpmigrate.execution.heap import ELEMENTS, Object
+from dpmigrate.execution.objects import ELEMENTS, Object
 from dpmigrate.execution.values import (
     Bound,
     Const,

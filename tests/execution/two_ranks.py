@@ -21,7 +21,7 @@ import torch
 
 from dpmigrate.execution import placements
 from dpmigrate.execution.engine import Execution
-from dpmigrate.execution.heap import ELEMENTS, KEYS, LENGTH, Object
+from dpmigrate.execution.objects import ELEMENTS, KEYS, LENGTH, Object
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import (
     Const,

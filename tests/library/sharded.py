@@ -18,8 +18,8 @@ from torch import nn
 
 from dpmigrate.execution import placements
 from dpmigrate.execution.engine import Execution
-from dpmigrate.execution.heap import ELEMENTS
 from dpmigrate.execution.machine import Frame
+from dpmigrate.execution.objects import ELEMENTS
 from dpmigrate.execution.placements import Kind, Placement
 from dpmigrate.execution.scopes import Names
 from dpmigrate.execution.values import Data, Items, Ref, Value, data, placement_of, value

@@ -1,0 +1,142 @@
+"""The outcomes of branches: how the store comes to hold what they wrote, joined."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from dpmigrate.execution.objects import EXISTS, OF_ONE_STATEMENT, Delta, Location
+from dpmigrate.execution.store import Narrowed, Store
+from dpmigrate.execution.values import NOTHING, UNBOUND, Ref, Value, join, one_value, same, value
+
+
+def _joined_often(v: Value, more: Value, times: int) -> Value:
+    """A value joined with another one as many times, or until that changes nothing."""
+    for _ in range(times):
+        both = join(v, more)
+        if both is v:
+            break
+        v = both
+    return v
+
+
+class Outcomes(Store):
+    """A store that takes over what branches have written."""
+
+    def apply(
+        self,
+        deltas: Iterable[Delta],
+        merged: Callable[[Value], Value] | None = None,
+        widen: Callable[[Value, Value], Value] | None = None,
+    ) -> bool:
+        """Set the store to the join of several outcomes of one state; whether that changes
+        anything.
+
+        ``merged`` is applied to what the outcomes do not agree on, ``widen`` to what is new then
+        and what was there. A name that only some of them bind may be unbound afterwards.
+        """
+        outcomes = list(deltas)
+        private: dict[int, bool] = {}
+        changed = False
+        some = self.by_some()
+        if len(outcomes) == 1:
+            for at, new in outcomes[0].items():
+                old = self._store.get(at)
+                if new is not old and not same(new, old):
+                    changed = True
+                    self._store_at(at, new)
+                elif new and (at[1] == EXISTS or (some and self._anew(at, new))):
+                    self.write(at, (*new,))  # made once more, or another value that looks the same
+            return changed
+        by: dict[Location, list[int]] = {}  # which of the outcomes have written a place
+        for i, outcome in enumerate(outcomes):
+            for at in outcome:
+                by.setdefault(at, []).append(i)
+        reads = self._reads[-1] if self._reads else None
+        # which of the objects that some of them have made were there before
+        there = {at[0]: self._store.get(at) for at in by if at[1] == EXISTS}
+        for at, writers in by.items():
+            old = self._store.get(at)
+            found = [outcomes[i][at] for i in writers]
+            if len(writers) < len(outcomes):
+                if reads is not None and at not in reads:
+                    if at[0] not in private:
+                        private[at[0]] = self._private(at[0])
+                    if not private[at[0]]:
+                        reads[at] = old  # an outcome leaves it as it was
+                found.insert(0 if writers[0] else len(found), old)
+            first = found[0]
+            for f in found:
+                if f is not first and not (same(f, first) and (merged is None or one_value(f))):
+                    exists = there.get(at[0], self._store.get((at[0], EXISTS)))
+                    new = self._either_of(at, old, exists, outcomes, by)
+                    if merged is not None:
+                        new = merged(new)
+                    break
+            else:
+                new = first
+            if new is old or same(new, old):
+                if new and some and self._anew(at, new):
+                    # what a test has narrowed is no other value
+                    if any(type(outcomes[i][at]) is not Narrowed for i in writers):
+                        self.write(at, (*new,))  # another value that looks the same
+                continue
+            if new is not None and widen is not None:
+                new = widen(new, old or NOTHING)
+                if same(new, old):
+                    continue
+            changed = True
+            self.write(at, new)
+        return changed
+
+    @staticmethod
+    def _anew(at: Location, new: Value | None) -> bool:
+        """Whether an outcome that looks like what was there is another value."""
+        return at[0] >= 0 and type(new) is not Narrowed and not one_value(new)
+
+    def _private(self, number: int) -> bool:
+        """Whether an object of a call under way is made by it and held by nothing else: what an
+        earlier one of the same place had been does not matter then.
+        """
+        made = self.objects.get(number)
+        if made is None or number not in self._made[-1] or made.kept or made.kind not in OF_ONE_STATEMENT:
+            return False
+        wanted = Ref(number)
+        for scope in self.scopes[:-1]:
+            for name in self.fields.get(scope, ()):
+                held = self._store.get((scope, name))
+                if held is not None and wanted in held:
+                    return False
+        return True
+
+    def _either_of(
+        self, at: Location, old: Value | None, there: Value | None, outcomes: list[Delta],
+        by: dict[Location, list[int]],
+    ) -> Value:  # fmt: skip
+        """What the outcomes hold at a place, joined: a field of an object that one of them has not
+        made is not unbound there. ``there`` says whether it was before, ``by`` which of the
+        outcomes have written a place, by number.
+        """
+        made = (at[0], EXISTS)
+        known = at[0] in self.objects
+
+        def unbound(numbers: Iterable[int]) -> bool:
+            return not known or any(outcomes[i].get(made, there) is not None for i in numbers)
+
+        new, after = NOTHING, 0
+        for i in (*by[at], len(outcomes)):
+            if after < i:  # these leave it as it was
+                if old is not None:
+                    new = _joined_often(new, old, i - after)
+                elif known and there is None:  # they are asked that may have made it
+                    if unbound(n for n in by.get(made, ()) if after <= n < i):
+                        new = join(new, value(UNBOUND))
+                elif unbound(range(after, i)):
+                    new = join(new, value(UNBOUND))
+            if i < len(outcomes):
+                held = outcomes[i][at]
+                if held is not None:
+                    new = join(new, held)
+                elif unbound((i,)):
+                    new = join(new, value(UNBOUND))
+            after = i + 1
+        return new

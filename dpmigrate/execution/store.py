@@ -1,0 +1,283 @@
+"""The store: fields of objects, an undo journal of what is written, and notes of what is read.
+
+A branch of the program is executed as: mark, run, roll back to what was written (a delta); the
+deltas of all branches are then joined. So a branch costs what it writes, and not the size of the
+store.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from dpmigrate.execution import identity
+from dpmigrate.execution.objects import EXISTS, FIELDS, SCOPES, Delta, Location, Object
+from dpmigrate.execution.values import NOTHING, SETTING, UNBOUND, Atom, Const, Data, Items, Ref, Unbound, Value, join, value
+
+#: what may hold objects or tensors
+_HOLDING = (Ref, Items, Data)
+_WITH_TENSORS = (Data, Items)
+#: in the notes of what is read: the place was written first
+WRITTEN: Value = (Unbound("written"),)
+
+
+class Asked(NamedTuple):
+    """In place of a name: whether what is stored there may be an atom."""
+
+    name: Hashable
+    atom: Atom
+
+
+#: what such a question found
+YES: Value = (Unbound("yes"),)
+
+
+class Narrowed(tuple[Atom, ...]):
+    """A value of which a test has said more."""
+
+    __slots__ = ()
+
+
+class Store:
+    """Fields of objects; all writes are journalled."""
+
+    def __init__(self) -> None:
+        self.objects: dict[int, Object] = {}
+        self.fields: dict[int, dict[Hashable, None]] = {}
+        self._store: dict[Location, Value] = {}
+        self._journals: list[Delta] = [{}]
+        self._first: list[list[Location]] = [[]]
+        self._numbers: dict[Hashable, int] = {}
+        self._reads: list[dict[Location, Value | None]] = []
+        self._watches: list[dict[Location, Value]] = []
+        self._made: list[set[int]] = []
+        #: iterators over objects, while local variables alone hold them
+        self._over: dict[int, set[int]] = {}
+        #: which of several things an expression is evaluated for: what it makes of each is apart
+        self.variant: Hashable = None
+        #: whether only some ranks are here: what they write is another value then
+        self.by_some: Callable[[], bool] = lambda: False
+        #: the scopes of the calls under way
+        self.scopes: list[int] = []
+        #: contexts that several places of calls share: what they have made may be alive
+        self.merged: set[int] = set()
+        #: the statement under way
+        self.at: ast.AST | None = None
+
+    # ------------------------------------------------------------ objects
+
+    def number(self, key: Hashable) -> int:
+        """A number for a key, always the same one."""
+        return self._numbers.setdefault(key, len(self._numbers) + 1)
+
+    def keep(self, v: Value) -> None:
+        """The objects of a value are held by more than local variables."""
+        for atom in v:
+            if type(atom) is Ref:
+                made = self.objects[atom.object]
+                made.kept = True
+                if made.passing:  # with all that it goes over
+                    made.passing = False
+                    for _, held in list(self.peek(made.number)):
+                        self.keep(held)
+                if made.many and -atom.object in self.fields:
+                    self._revive(atom.object)
+            elif isinstance(atom, Items):
+                for item in atom.items:
+                    self.keep(item)
+
+    def _revive(self, number: int) -> None:
+        """An object of which a new one was made is still held: it has its fields again."""
+        for name in self.fields[-number]:
+            old = self._store.get((-number, name))
+            if old is not None:
+                self.write((-number, name), None)
+                self.widen((number, name), old)
+
+    def names(self, owner: int) -> Iterator[tuple[Hashable, Value]]:
+        """The fields of an object that hold something, in the order in which they were first
+        written.
+        """
+        self.read((owner, FIELDS))
+        for name in list(self.fields.get(owner, ())):
+            found = self.read((owner, name))
+            if found and name != EXISTS:
+                yield name, found
+
+    def peek(self, owner: int) -> Iterator[tuple[Hashable, Value]]:
+        """The fields of an object that hold objects or data; who looks is not noted."""
+        store = self._store
+        for name in self.fields.get(owner, ()):
+            for a in store.get((owner, name)) or ():
+                if type(a) in _HOLDING:
+                    yield name, store[(owner, name)]
+                    break
+
+    # ------------------------------------------------------------ fields
+
+    def read(self, location: Location) -> Value | None:
+        """What is stored there, and None where nothing is."""
+        found = self._store.get(location)
+        if self._reads:
+            self._reads[-1].setdefault(location, found)
+        return found
+
+    def holds(self, location: Location, atom: Atom) -> bool:
+        """Whether what is stored there may be an atom; nothing else of it is read."""
+        found = atom in (self._store.get(location) or NOTHING)
+        if self._reads and self._reads[-1].get(location) is not WRITTEN:
+            asked = (location[0], Asked(location[1], atom))
+            self._reads[-1].setdefault(asked, YES if found else None)
+        return found
+
+    def write(self, location: Location, new: Value | None) -> None:
+        """Store a value, or take away what is stored."""
+        if new is SETTING or type(new) is Narrowed:
+            new = (*new,)  # two writes are two values
+        self._store_at(location, new)
+
+    def narrow(self, location: Location, kept: Value) -> None:
+        """A test says more of what is stored: that is no other value."""
+        self._store_at(location, Narrowed(kept))
+
+    def _store_at(self, location: Location, new: Value | None) -> None:
+        if new and type(new) is not Narrowed:
+            new = self._identified(location, new)
+        store = self._store
+        journal = self._journals[-1]
+        if location not in journal:
+            journal[location] = store.get(location)
+        if self._reads and location not in self._reads[-1]:
+            self._reads[-1][location] = WRITTEN
+            self._first[-1].append(location)
+        for watch in self._watches:
+            watch[location] = join(watch.get(location, NOTHING), new or value(UNBOUND))
+        owner, name = location
+        if new is None:
+            store.pop(location, None)
+        else:
+            store[location] = new
+            holder = self.objects.get(owner)
+            if holder is None:
+                pass
+            elif holder.passing:
+                for atom in new:
+                    if isinstance(atom, Ref):
+                        self._over.setdefault(atom.object, set()).add(owner)
+            elif holder.kind not in SCOPES:
+                self.keep(new)
+        known = self.fields.get(owner)
+        if known is None:
+            known = self.fields[owner] = {}
+        if name not in known:
+            known[name] = None
+            store[(owner, FIELDS)] = value(Const("int", len(known)))
+
+    def _identified(self, location: Location, new: Value) -> Value:
+        """A value that a place is given: which tensors are in it, and where they are held."""
+        if not any(type(a) in _WITH_TENSORS for a in new):
+            return new
+        fresh: list[int] = []
+
+        def number(path: tuple[int, ...]) -> int:
+            fresh.append(self.number(("tensor", location, path, id(self.at))))
+            return fresh[-1]
+
+        new = identity.held_at(new, number, ())
+        for made in fresh:  # an earlier one of the same place and statement is another one
+            for other in [p for p in self.fields.get(-made, ()) if p != location]:
+                held = self._store.get(other)  # type: ignore[call-overload]
+                if held and made in identity.is_held(held):
+                    old = self.number(("an earlier", made))
+                    self._store_at(other, identity.renumbered(held, made, old))  # type: ignore[arg-type]
+        for one in identity.is_held(new):
+            known = self.fields.setdefault(-one, {})
+            if location not in known:
+                known[location] = None
+                self._store[(-one, FIELDS)] = value(Const("int", len(known)))
+        return new
+
+    def holders(self, tensor: int) -> list[Location]:
+        """The places that have held a tensor."""
+        self.read((-tensor, FIELDS))
+        return list(self.fields.get(-tensor, ()))  # type: ignore[arg-type]
+
+    def changed(self, location: Location) -> None:
+        """What is stored there is another value, which looks the same."""
+        held = self.read(location)
+        if held is not None:
+            self.write(location, (*held,))
+
+    def widen(self, location: Location, more: Value) -> None:
+        """Store what was there or something else."""
+        held = self.read(location) or NOTHING
+        both = join(held, more)
+        self.write(location, (*both,) if both is held else both)
+
+    # ------------------------------------------------------------ branches
+
+    @property
+    def level(self) -> int:
+        """How many marks are open; for ``since``."""
+        return len(self._journals)
+
+    def mark(self) -> None:
+        """Begin a branch."""
+        self._journals.append({})
+        self._first.append([])
+
+    def rollback(self) -> Delta:
+        """End a branch: the store is as it was, and the result is what the branch wrote."""
+        journal = self._journals.pop()
+        self._unmark()
+        store = self._store
+        delta = {at: store.get(at) for at in journal}
+        for at, old in journal.items():
+            if old is None:
+                store.pop(at, None)
+            else:
+                store[at] = old
+        return delta
+
+    def commit(self) -> Delta:
+        """End a branch and keep what it wrote; the result is the journal: what was there before."""
+        journal = self._journals.pop()
+        first = self._first.pop()
+        self._first[-1] += first
+        outer = self._journals[-1]
+        for at, old in journal.items():
+            outer.setdefault(at, old)
+        return journal
+
+    def _unmark(self) -> None:
+        """What only the branch has written first is not written, as far as what follows is
+        concerned.
+        """
+        first = self._first.pop()
+        if self._reads:
+            noted = self._reads[-1]
+            for at in first:
+                if noted.get(at) is WRITTEN:
+                    del noted[at]
+
+    def since(self, level: int) -> Delta:
+        """What was written since there were ``level`` marks."""
+        return {at: self._store.get(at) for journal in self._journals[level:] for at in journal}
+
+    def written_since(self, level: int, at: Location) -> bool:
+        """Whether a place was written since there were ``level`` marks."""
+        return any(at in journal for journal in self._journals[level - 1 :])
+
+    @contextmanager
+    def outside(self) -> Iterator[None]:
+        """What is written here stays, whatever becomes of the branches under way: an import runs
+        once.
+        """
+        held = (self._journals, self._first, self._reads, self._watches, self._made)
+        self._journals, self._first, self._reads, self._watches, self._made = [{}], [[]], [], [], []
+        try:
+            yield
+        finally:
+            self._journals, self._first, self._reads, self._watches, self._made = held
