@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from dpmigrate.execution.arguments import Arguments
-from dpmigrate.execution.attributes import ClassParts, FunctionParts
+from dpmigrate.execution.classes import ClassParts, FunctionParts
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.modules import ModuleParts
 from dpmigrate.execution.scopes import Names

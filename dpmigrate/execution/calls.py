@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from dpmigrate.execution import divergence, identity, placements
 from dpmigrate.execution.arguments import Arguments, fits
-from dpmigrate.execution.attributes import ClassParts
+from dpmigrate.execution.classes import ClassParts
 from dpmigrate.execution.definitions import DefinitionParts
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.objects import ELEMENTS, Object

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from dpmigrate.execution.arguments import Arguments
-from dpmigrate.execution.attributes import STORED, ClassParts, FunctionParts
+from dpmigrate.execution.classes import STORED, ClassParts, FunctionParts
 from dpmigrate.execution.expressions import ExpressionParts
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.objects import UNSEEN, Object

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dpmigrate.execution.arguments import Arguments
-from dpmigrate.execution.attributes import FunctionParts
 from dpmigrate.execution.calls import CallParts
+from dpmigrate.execution.classes import FunctionParts
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.objects import ELEMENTS, Object
 from dpmigrate.execution.values import NOTHING, SETTING, Atom, Const, Ref, Value, items, join, value

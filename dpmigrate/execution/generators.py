@@ -6,8 +6,8 @@ import ast
 from collections.abc import Callable
 
 from dpmigrate.execution import divergence, samples
-from dpmigrate.execution.attributes import FunctionParts
 from dpmigrate.execution.caches import CacheParts
+from dpmigrate.execution.classes import FunctionParts
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.objects import LENGTH, Location, Object
 from dpmigrate.execution.summaries import Suspended

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from dpmigrate.execution import placements
-from dpmigrate.execution.attributes import FunctionParts
+from dpmigrate.execution.classes import FunctionParts
 from dpmigrate.execution.frames import FrameParts
 from dpmigrate.execution.identity import (
     VIEWED,

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from dpmigrate.execution.arguments import Arguments
-from dpmigrate.execution.attributes import FunctionParts
+from dpmigrate.execution.classes import FunctionParts
 from dpmigrate.execution.divergence import presence
 from dpmigrate.execution.identity import alike
 from dpmigrate.execution.loops import LoopParts

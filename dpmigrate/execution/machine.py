@@ -1,7 +1,7 @@
 """The state of an execution, what its parts ask of each other, and what they ask of the tables.
 
-The parts are classes that derive from one another in a line: names, attributes, containers, items,
-container_methods, literals, operators, comprehensions, expressions, definitions, calls, frames,
+The parts are classes that derive from one another in a line: names, classes, attributes,
+attribute_assignment, containers, items, container_methods, literals, operators, comprehensions, expressions, definitions, calls, frames,
 summaries, caches, generators, branches, patterns, matching, loops, lazily, exceptions, statements, modules, callbacks.
 ``engine`` puts them together.
 """

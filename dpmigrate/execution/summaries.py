@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from dpmigrate.execution import divergence
 from dpmigrate.execution.arguments import Arguments
-from dpmigrate.execution.attributes import FunctionParts
+from dpmigrate.execution.classes import FunctionParts
 from dpmigrate.execution.in_place import InPlaceParts
 from dpmigrate.execution.machine import DEPTH, PROCESS, Frame, Raised
 from dpmigrate.execution.objects import Delta, Object
