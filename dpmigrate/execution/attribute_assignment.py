@@ -31,7 +31,7 @@ from dpmigrate.execution.values import (
 )
 
 
-class AttributeAssignmentParts(AttributeParts):
+class AttributeStoreParts(AttributeParts):
     """Attributes, written."""
 
     def set_attribute(

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from dpmigrate.execution import divergence, identity, placements
 from dpmigrate.execution.arguments import Arguments
-from dpmigrate.execution.attribute_assignment import AttributeAssignmentParts
+from dpmigrate.execution.attribute_assignment import AttributeStoreParts
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.objects import ELEMENTS, KEYS, LENGTH, ORDER, Object
 from dpmigrate.execution.placements import Kind
@@ -47,7 +47,7 @@ _SEQUENCES = ("list", "set", "iterator")
 _CODE = ("function", "class", "pymodule", "generator")
 
 
-class ContainerParts(AttributeAssignmentParts):
+class ContainerParts(AttributeStoreParts):
     """What containers hold, and loops over them."""
 
     def known_elements(self, iterable: Value, limit: int = 64) -> list[Value] | None:

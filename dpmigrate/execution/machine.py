@@ -1,8 +1,9 @@
 """The state of an execution, what its parts ask of each other, and what they ask of the tables.
 
 The parts are classes that derive from one another in a line: names, classes, attributes,
-attribute_assignment, containers, items, container_methods, literals, operators, comprehensions, expressions, definitions, calls, frames,
-summaries, caches, generators, branches, patterns, matching, loops, lazily, exceptions, statements, modules, callbacks.
+attribute_assignment, containers, items, item_assignment, container_methods, literals, operators,
+comprehensions, expressions, definitions, calls, frames, summaries, caches, generators, branches,
+patterns, matching, loops, lazily, exceptions, statements, modules, callbacks.
 ``engine`` puts them together.
 """
 

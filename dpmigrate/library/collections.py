@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dpmigrate.execution import arithmetic, divergence
 from dpmigrate.execution.arguments import Arguments
-from dpmigrate.execution.container_methods import COUNTS
 from dpmigrate.execution.containers import CALLED
+from dpmigrate.execution.dict_methods import COUNTS
 from dpmigrate.execution.values import (
     NOTHING,
     SETTING,
