@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from dpmigrate.execution import divergence
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.classes import FunctionParts
+from dpmigrate.execution.control import Raised
 from dpmigrate.execution.in_place import InPlaceParts
-from dpmigrate.execution.machine import DEPTH, PROCESS, Frame, Raised
+from dpmigrate.execution.machine import DEPTH, PROCESS, Frame
 from dpmigrate.execution.objects import Delta, Object
 from dpmigrate.execution.trace import Call, Parting
 from dpmigrate.execution.values import (
