@@ -1,0 +1,53 @@
+"""An execution that keeps the numbers that texts are made of, for those that are told."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from dpmigrate.execution import placements
+from dpmigrate.execution.machine import Frame
+from dpmigrate.execution.values import Data, Ref, Value, data
+from dpmigrate.judge.passing import Passing
+
+
+class Telling(Passing):
+    """Of each text it is kept which data are in it."""
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*args)
+        #: the data that texts were made of, by the node of the text
+        self.in_texts: dict[ast.AST, dict[Data, None]] = {}
+
+    def text(self, parts: list[Value], node: ast.AST, frame: Frame) -> Value:
+        made = super().text(parts, node, frame)
+        if data(made):
+            held = self.in_texts.setdefault(node, {})
+            held |= {d: None for v in parts for d in data(self.shown(v, node, frame), deep=True)}
+        return made
+
+    def _numbers(self, v: Value, seen: set[int]) -> Iterator[Data]:
+        """The data in a value, with those in lists, dictionaries and texts."""
+        for d in data(v, deep=True):
+            yield from self._in_text(d)
+        for made in self.objects(v):
+            if made.kind in ("list", "dict") and made.number not in seen:
+                seen.add(made.number)
+                yield from self._numbers(self.contents(made), seen)
+
+    def _left_over(self, v: Value) -> Iterator[Data]:
+        """The data of a list in whose place another one may be that the ranks have put together: the
+        first may be the empty one of a loop without turns.
+        """
+        kept = [list(self._numbers((Ref(o.number),), set())) for o in self.objects(v) if o.kind in ("list", "dict")]
+        if any(held and all(d.placement.kind in placements.EQUAL for d in held) for held in kept):
+            yield from (d for held in kept for d in held)
+
+    def _in_text(self, d: Data, depth: int = 4) -> Iterator[Data]:
+        """The data that a text is made of; what is no text, or more than so many in each other, itself."""
+        held = self.in_texts.get(d.origin.node) if d.kind == "text" and d.origin is not None else None
+        if not held or not depth:
+            yield d
+            return
+        for part in held:
+            yield from self._in_text(part, depth - 1)
