@@ -122,16 +122,16 @@ def rewritten(script: Script, found: Sequence[Finding], comments: Sequence[Findi
         if usual is None or usual.faults or not usual.trains:
             message = f"the result is not shown to be right, so nothing was written: {doubted(judgement)}. {PROVE}"
             both = (judgement,) if usual is None else (judgement, usual)
-            return _shown(script, again.program, message, *both)
+            return _shown(script, message, *both)
         note = f"Shown to be right for the defaults of the options; with others it is not established: {doubted(judgement)}. Prove those that you use."
         judgement = replace(judgement, assumed=(*judgement.assumed, note), faults=(), means=usual.means)
     if not wrong_on_paper:
-        return Judged(texts, judgement, _shown(script, again.program, "", judgement).bent)
+        return Judged(texts, judgement, _shown(script, "", judgement).bent)
     first = wrong_on_paper[0]
     message = f"the result would be wrong, so nothing was written: {first.place}: {first.words}"
     unused = [f for f in wrong_on_paper if f.invariant == judge.unused.NAME]
     wraps = tuple((w, f.words) for f in unused for w in _wraps(script, again.program, f.node))
-    return replace(_shown(script, again.program, message, judgement), wraps=wraps)
+    return replace(_shown(script, message, judgement), wraps=wraps)
 
 
 def doubted(judgement: Judgement) -> str:
@@ -149,15 +149,19 @@ def _wraps(script: Script, result: Program, node: ast.AST | None) -> tuple[Wrap,
     return script.wraps_at(places.index(place), [ast.unparse(n.args[0]) for n in found]) if place in places else ()
 
 
-def _shown(script: Script, result: Program, message: str, *judgements: Judgement) -> Shown:
+def _shown(script: Script, message: str, *judgements: Judgement) -> Shown:
     """What the execution of a result shows of losses, by the expressions of the program."""
-    bent = {b.node: b.function for j in judgements for b in j.bent}
-    wanted = {*bent, *(n for j in judgements for n in j.over_weights)}
-    found = originals(script.program, script.names.nodes, result, wanted, script.ddp)
-    calls = (found[n] for j in judgements for n in j.over_weights if n in found)
-    there = {found[n]: function for n, function in bent.items() if n in found}
+    there: dict[ast.expr, str] = {}
+    calls: dict[ast.expr, None] = {}
+    for j in judgements:
+        if j.program is None:  # the execution ended early
+            continue
+        bent = {b.node: b.function for b in j.bent}
+        found = originals(script.program, script.names.nodes, j.program, {*bent, *j.over_weights}, script.ddp)
+        there |= {found[n]: function for n, function in bent.items() if n in found}
+        calls |= {found[n]: None for n in j.over_weights if n in found}
     loud = any(_of_gradients(f.node, script.ddp) for j in judgements for f in j.faults)
-    return Shown(message, loud=loud, over_weights=tuple(n for n in dict.fromkeys(calls) if isinstance(n, ast.Call)), bent=tuple(there.items()))
+    return Shown(message, loud=loud, over_weights=tuple(n for n in calls if isinstance(n, ast.Call)), bent=tuple(there.items()))
 
 
 def _of_gradients(node: ast.AST | None, ddp: str) -> bool:

@@ -94,6 +94,9 @@ def test_functions_of_sums(tmp_path: Path, defined: str, loss: str, expected: li
     assert outcome.status is Status.CHANGED, outcome
     assert not codes(outcome) & {"DPM302", "DPM303", "DPM305"}
     assert not [part for part in expected if part not in after], after
+    # the executions of equal texts are kept, with the nodes of the trees of the first time
+    again, after_again = applied(tmp_path, loss, defined)
+    assert (again.status, after_again) == (outcome.status, after)
 
 
 @pytest.mark.parametrize(

@@ -69,6 +69,8 @@ class Judgement:
     over_weights: tuple[ast.AST, ...] = ()
     #: sums and means over a rank's part of the batch that a loss is a function of
     bent: tuple[Bent, ...] = ()
+    #: the program that was executed: the one asked for, or one of equal texts, whose nodes these are
+    program: Program | None = None
 
     @property
     def doubts(self) -> tuple[str, ...]:
@@ -115,7 +117,10 @@ def judged(
     sentences = (*also, *assumed.sentences(case))
     trains = any(True for _ in case.losses())
     own = assumed.own_totals(case)
-    return Judgement(found, sentences, own, _means(case), assumed.drawn(case), trains, totals.over_weights(case), bent.operands(case, by_default=by_default))
+    return Judgement(
+        found, sentences, own, _means(case), assumed.drawn(case), trains, totals.over_weights(case), bent.operands(case, by_default=by_default),
+        case.result.program,
+    )  # fmt: skip
 
 
 def faults(

@@ -16,7 +16,7 @@ layer = torch.nn.Linear(3, 1).cuda()
 model = ddp.wrap(layer)
 assert {p.device for p in model.parameters()} == {ddp.device()}
 with torch.autocast(ddp.device().type, dtype=torch.float16):
-    loss = model(torch.full((4, 3), float(own), device="cuda")).mean()
+    loss = model(torch.full((4, 3), float(own), device="cuda")).float().mean()  # the scale is beyond what float16 holds
 scaler = torch.amp.GradScaler(ddp.device().type)
 scaler.scale(loss).backward()
 # the mean over the ranks of d loss / d weight, which is the rank's own number
