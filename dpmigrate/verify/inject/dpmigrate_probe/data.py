@@ -256,9 +256,13 @@ def _undisturbed(torch: Any) -> Iterator[None]:
     """The process's generators are put back at the end."""
     numpy = sys.modules.get("numpy")
     kept = torch.get_rng_state(), random.getstate(), numpy.random.get_state() if numpy else None
+    # those that are used for the first time within are seeded as the program has seeded all of them
+    gpus = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else ()
     try:
         yield
     finally:
+        if gpus:
+            torch.cuda.set_rng_state_all(gpus)
         torch.set_rng_state(kept[0])
         random.setstate(kept[1])
         if numpy:
