@@ -406,7 +406,7 @@ def derived(
         turn,
         alone and axes is None,
         whole and placement == placements.MEAN,
-        loops=frozenset().union(*(d.loops for d in moving)),
+        marks=frozenset().union(*(d.marks for d in moving)),
         bent=_bent(placement, moving, node, adding=word in ("+", "-")),
     )
     return value(made)

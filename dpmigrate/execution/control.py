@@ -177,7 +177,7 @@ class Control(ABC):
                         continue
                     origin = atom.origin or Origin(node, "condition")
                     if atom.placement.kind is not Kind.UNKNOWN:
-                        return Parting(origin, True, in_turn=atom.turn, sources=atom.sources, loops=atom.loops)
+                        return Parting(origin, True, in_turn=atom.turn, sources=atom.sources, marks=atom.marks)
                     doubt = Parting(origin, False, sources=atom.sources)
                 case Differs():
                     origin = atom.origin or Origin(node, "condition")

@@ -51,8 +51,8 @@ class Parting:
     turns: bool = False
     in_turn: bool = False
     sources: frozenset[int] = frozenset()
-    #: marks of the loops that have added up the data
-    loops: frozenset[int] = frozenset()
+    #: the marks of the data that decide
+    marks: frozenset[int] = frozenset()
     samples: bool = False
     placed: bool = False
 

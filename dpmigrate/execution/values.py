@@ -90,7 +90,7 @@ class Data(NamedTuple):
     that of all ranks, though the gradients of it are those of a rank's part. ``lengths``: those of
     its axes that a view has given it as numbers; what is made of it by more than moving axes has none.
     ``held``: numbers of the tensors that it is, or a part of which it is (``identity``).
-    ``loops``: marks of the loops over whose turns it was added up or kept.
+    ``marks``: those that an execution puts on it; what is made of it has them as well, unless it is the same on all ranks.
     ``bent``: the operations that took a rank's part of a sum or mean, and make no part of their result of it.
     """
 
@@ -106,7 +106,7 @@ class Data(NamedTuple):
     whole: bool = False
     lengths: tuple[int | None, ...] = ()
     held: frozenset[int] = frozenset()
-    loops: frozenset[int] = frozenset()
+    marks: frozenset[int] = frozenset()
     bent: frozenset[ast.AST] = frozenset()
     tag: str = "data"
 
@@ -345,7 +345,7 @@ def data_join(a: Data, b: Data) -> Data:
         turn,
         whole=a.whole and b.whole,
         held=held,
-        loops=a.loops | b.loops,
+        marks=a.marks | b.marks,
         bent=a.bent | b.bent,
     )
 

@@ -79,7 +79,7 @@ class Accumulating(Execution):
                     return v
                 mark = self._mark_of(loop)
                 return tuple(
-                    a._replace(loops=a.loops | {mark}) if isinstance(a, Data) and a.sources else a
+                    a._replace(marks=a.marks | {mark}) if isinstance(a, Data) and a.sources else a
                     for a in v
                 )
         return v

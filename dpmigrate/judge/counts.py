@@ -15,6 +15,7 @@ from textwrap import shorten
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import Data, data
 from dpmigrate.judge import totals
+from dpmigrate.judge.accumulating import TOTAL
 from dpmigrate.judge.notes import TOLD_OF
 from dpmigrate.judge.trial import Fault, Trial
 
@@ -26,13 +27,13 @@ def faults(trial: Trial) -> Iterator[Fault]:
     """Products of the size of a rank's batch that are told; counts over the batches that steer."""
     for event in trial.result.trace.of(*TOLD_OF):
         for d in data(event.values["numbers"]):
-            if not d.loops and _of_one_rank(d) and totals.trained_on(trial, d):
+            if not _counted(trial, d) and _of_one_rank(d) and totals.trained_on(trial, d):
                 words = f"this tells how many samples one rank has had ({trial.since(d)}): {_TOO_SMALL}"
                 yield trial.fault(event.node, NAME, words)
     for event in trial.result.trace.of("step", "schedule", "rank 0 decides"):
         for v in event.values.values():
             for d in data(v, deep=True):
-                if d.placement.kind is Kind.SIZE and d.loops and totals.trained_on(trial, d):
+                if d.placement.kind is Kind.SIZE and _counted(trial, d) and totals.trained_on(trial, d):
                     words = f"this goes by how many samples one rank has had ({trial.since(d)}): {_TOO_SMALL}"
                     yield trial.fault(event.node, NAME, words)
 
@@ -40,11 +41,16 @@ def faults(trial: Trial) -> Iterator[Fault]:
 def sentences(trial: Trial) -> Iterator[str]:
     """Sums of the sizes of a rank's batches that are shown: the first place of each."""
     for event in trial.result.trace.of(*TOLD_OF):
-        if any(d.loops and _of_one_rank(d) and totals.trained_on(trial, d) for d in data(event.values["numbers"])):
+        if any(_counted(trial, d) and _of_one_rank(d) and totals.trained_on(trial, d) for d in data(event.values["numbers"])):
             yield (
                 f"{shorten(ast.unparse(event.node), 70, placeholder=' …')} tells how many samples rank 0 has had: "
                 f"{_TOO_SMALL}. Multiply it by ddp.world_size()."
             )
+
+
+def _counted(trial: Trial, d: Data) -> bool:
+    """Whether data are added up over the turns of a loop over batches."""
+    return any(trial.result.heap.objects[n].kind == TOTAL for n in d.marks)
 
 
 def _of_one_rank(d: Data) -> bool:

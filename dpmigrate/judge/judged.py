@@ -28,6 +28,7 @@ from dpmigrate.execution.values import (
 from dpmigrate.judge import overtaken
 from dpmigrate.judge.cached import cached, hands_out, undivided
 from dpmigrate.judge.given import multiplied
+from dpmigrate.judge.left_on_cpu import moved
 from dpmigrate.judge.notes import (
     AUTOCAST,
     BEGUN,
@@ -84,6 +85,7 @@ class Judged(Wrapping):
         self.sole = before
         for function in dict.fromkeys(f for a in callee if (f := self._definition(a)) is not None):
             result = undivided(self, result, function) if hands_out(function) else result
+        result = moved(self, callee, result, node, frame)
         told = [a.receiver for a in callee if isinstance(a, Method) and a.name == "set_epoch"]
         known = [a for a in callee if not isinstance(a, Unknown)]
         if len(told) == len(known) and len(callee) > 1:

@@ -13,6 +13,7 @@ from dpmigrate.execution.arithmetic import PART_BY_WHOLE
 from dpmigrate.execution.trace import Event
 from dpmigrate.execution.values import Data, Ref
 from dpmigrate.judge import totals
+from dpmigrate.judge.accumulating import TOTAL
 from dpmigrate.judge.trial import Fault, Trial
 
 NAME = "totals of a pass over the training batches are told as those of all ranks"
@@ -21,7 +22,7 @@ NAME = "totals of a pass over the training batches are told as those of all rank
 def faults(trial: Trial) -> Iterator[Fault]:
     """Totals of rank 0's own batches that are told, or decide, after the loop that has made them."""
     for event, d, _ in totals.numbers_told(trial):
-        if event.kind == "schedule" or not _passed(event, d.loops) or not totals.trained_on(trial, d):
+        if event.kind == "schedule" or not _passed(trial, event, d.marks) or not totals.trained_on(trial, d):
             continue
         if d in event.values["perhaps"]:
             continue
@@ -29,14 +30,15 @@ def faults(trial: Trial) -> Iterator[Fault]:
             words = f"what the loop adds up is that of rank 0's own batches here ({trial.since(d)})"
             yield trial.fault(event.node, NAME, words)
     for event, by in totals.decisions(trial):
-        if _passed(event, by.loops) and (not isinstance(by, Data) or _own(by)):
+        if _passed(trial, event, by.marks) and (not isinstance(by, Data) or _own(by)):
             since = f" ({by.origin.word}, {trial.line(by.origin.node)})" if by.origin is not None else ""
             words = f"this goes by what the loop adds up of rank 0's own batches{since}, and not by those of all"
             yield trial.fault(event.node, NAME, words)
 
 
-def _passed(event: Event, loops: frozenset[int]) -> bool:
+def _passed(trial: Trial, event: Event, marks: frozenset[int]) -> bool:
     """Whether a loop that data were added up in is over."""
+    loops = {n for n in marks if trial.result.heap.objects[n].kind == TOTAL}
     return bool(loops - {a.object for a in event.values["within"] if isinstance(a, Ref)})
 
 

@@ -98,7 +98,7 @@ def _unfit(trial: Trial) -> Iterator[tuple[Event, str]]:
             words = "it keeps copies of the weights in half precision, which the step does not change"
             yield event, f"autocast() is round the {event.kind}, and not round the forward alone: {words}"
     for event in trial.backwards:
-        if event.values["unscaled"] == const(True):
+        if const(True)[0] in event.values["unscaled"]:
             yield event, "this comes after unscale_(): the optimizer steps by gradients that carry the scale"
     for event in trial.result.trace.of("clip"):
         if event.values["scaled"] == const(True):

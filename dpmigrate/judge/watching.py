@@ -134,6 +134,9 @@ class Watching(Tables):
         if made is None or not (through or kinds & MODULES) or m.heap.read(INSIDE) == const(True):
             return super().called(m, receiver, arguments, node, frame)
         own = NOTHING if through else _evaluated(m, made, arguments, node, frame)
+        if not through:
+            given = Site(cast("Execution", m), "", arguments, node, frame).flat(arguments.joined())
+            m.event("judge bare", node, frame, module=value(Ref(made.number)), given=given)
         mode = m.heap.read((made.number, "mode training")) or const(True)
         if const(True)[0] in mode and m.heap.read(GRAD) != const(False):
             m.event(CALLED, node, frame, module=value(Ref(made.number)))

@@ -1,0 +1,56 @@
+"""Batches are moved to the rank's device for bare models as they are for others: a wrapper moves what it
+is given, a model that is called by itself does not.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from dpmigrate.execution.machine import Frame, Machine
+from dpmigrate.execution.placements import Kind
+from dpmigrate.execution.values import Data, Method, Value, const, data
+from dpmigrate.library.modules import each_data, owned
+
+if TYPE_CHECKING:
+    from dpmigrate.judge.trial import Fault, Trial
+
+NAME = "bare models get batches on the rank's device"
+#: the kind of the mark of data that were moved
+_MOVED = "moved data"
+
+
+def moved(m: Machine, callee: Value, result: Value, node: ast.AST, frame: Frame) -> Value:
+    """What a call gives, with a mark on data that ``.to(…)`` or ``.cuda()`` has moved."""
+    if not any(isinstance(a, Method) and a.name in ("to", "cuda") for a in callee) or not data(result, deep=True):
+        return result
+    m.event("judge moved data", node, frame)
+    mark = m.heap.new(_MOVED, _MOVED, None, 0, key=_MOVED).number
+    return each_data(m, result, lambda d: d._replace(marks=d.marks | {mark}))
+
+
+def faults(trial: Trial) -> Iterator[Fault]:
+    """Models with a wrap that are called by themselves with a batch as its loader gives it, where the
+    program moves others to the rank's device itself: they come on the CPU.
+    """
+    own = {e.node for e in trial.result.trace.of("judge runtime") if e.values["name"] == const("device")}
+    moves = [e.node for e in trial.result.trace.of("judge moved data")]
+    if not any(isinstance(n, ast.Call) and own & set(n.args) for n in moves):
+        return
+    wrapped = {
+        n for e in trial.result.trace.of("wrap") for o in trial.objects(e.values["module"])
+        for n in owned(trial.result, o.number) | {o.number}
+    }  # fmt: skip
+    for event in trial.result.trace.of("judge bare"):
+        called = {o.number for o in trial.objects(event.values["module"])}
+        given = [d for d in data(event.values["given"], deep=True) if d.placement.kind is Kind.ROWS]
+        if called & wrapped and given and all(_as_it_came(trial, d) for d in given):
+            words = "a model without its wrapper is given a batch that nothing has moved to the rank's device"
+            yield trial.fault(event.node, NAME, words)
+
+
+def _as_it_came(trial: Trial, d: Data) -> bool:
+    """Whether data are those of a batch, which nothing has moved."""
+    marks = {trial.result.heap.objects[n].kind for n in d.marks}
+    return d.origin is not None and d.origin.word == "batch" and _MOVED not in marks

@@ -1,0 +1,26 @@
+"""A batch is moved for a bare model where the program moves others for its models itself."""
+
+from __future__ import annotations
+
+import pytest
+
+from dpmigrate.judge import faults, left_on_cpu
+from tests.judge.trained import result
+
+_MOVED = "model(x.to(ddp.device()))"
+
+
+@pytest.mark.parametrize(
+    ("parts", "wrong"),
+    [
+        pytest.param({"step": f"{_MOVED}\nnet(x)"}, True, id="as it came"),
+        pytest.param({"step": f"{_MOVED}\nnet(x.to(ddp.device()))"}, False, id="moved"),
+        pytest.param({"step": f"{_MOVED}\nif len(x) > 3:\n    x = x.cuda()\nnet(x)"}, False, id="perhaps moved"),
+        pytest.param({"step": "net(x)"}, False, id="nothing is moved"),
+        pytest.param({"step": f"{_MOVED}\nnet(x.float() * 2)"}, False, id="made of it"),
+        pytest.param({"step": f"{_MOVED}\nother = nn.Linear(2, 2)\nother(x)"}, False, id="another model"),
+    ],
+)
+def test_batches_of_bare_models(parts: dict[str, str], wrong: bool) -> None:
+    found = [f for f in faults(result(**parts)) if f.invariant == left_on_cpu.NAME]
+    assert bool(found) is wrong, found
