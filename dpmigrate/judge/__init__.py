@@ -25,6 +25,7 @@ from dpmigrate.judge import (
     files,
     given,
     group,
+    handlers,
     left_on_cpu,
     own_totals,
     parted,
@@ -47,7 +48,7 @@ COUPLED, ALONE, TOTALS = totals.COUPLED, files.ALONE, own_totals.NAME
 unfinished = files.unfinished
 _INVARIANTS = (
     bound, group, given, wrapped, sharded, epochs, streams, parted, totals, own_totals, chosen, unused, backwards, files,
-    devices, classes, counts, used, weighted, left_on_cpu, scaling, statistics, replicas,
+    devices, classes, counts, used, weighted, left_on_cpu, handlers, scaling, statistics, replicas,
 )  # fmt: skip
 
 

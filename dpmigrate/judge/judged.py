@@ -28,6 +28,7 @@ from dpmigrate.execution.values import (
 from dpmigrate.judge import overtaken
 from dpmigrate.judge.cached import cached, hands_out, undivided
 from dpmigrate.judge.given import multiplied
+from dpmigrate.judge.handling import Handling
 from dpmigrate.judge.left_on_cpu import moved
 from dpmigrate.judge.notes import (
     AUTOCAST,
@@ -52,7 +53,7 @@ from dpmigrate.library.torch_optim import MADE_WITH
 from dpmigrate.program import Program
 
 
-class Judged(Wrapping):
+class Judged(Wrapping, Handling):
     """What invariants want to know beside an event is noted when it happens."""
 
     def __init__(self, program: Program, library: Library) -> None:

@@ -23,19 +23,21 @@ _MOVED = "moved data"
 
 def moved(m: Machine, callee: Value, result: Value, node: ast.AST, frame: Frame) -> Value:
     """What a call gives, with a mark on data that ``.to(…)`` or ``.cuda()`` has moved."""
-    if not any(isinstance(a, Method) and a.name in ("to", "cuda") for a in callee) or not data(result, deep=True):
+    receivers = tuple(a.receiver for a in callee if isinstance(a, Method) and a.name in ("to", "cuda"))
+    if not receivers or not data(result, deep=True):
         return result
-    m.event("judge moved data", node, frame)
+    if any(_fresh(d) for d in data(receivers, deep=True)):
+        m.event("judge moved batch", node, frame)
     mark = m.heap.new(_MOVED, _MOVED, None, 0, key=_MOVED).number
     return each_data(m, result, lambda d: d._replace(marks=d.marks | {mark}))
 
 
 def faults(trial: Trial) -> Iterator[Fault]:
     """Models with a wrap that are called by themselves with a batch as its loader gives it, where the
-    program moves others to the rank's device itself: they come on the CPU.
+    program moves other batches to the rank's device itself: they come on the CPU.
     """
     own = {e.node for e in trial.result.trace.of("judge runtime") if e.values["name"] == const("device")}
-    moves = [e.node for e in trial.result.trace.of("judge moved data")]
+    moves = [e.node for e in trial.result.trace.of("judge moved batch")]
     if not any(isinstance(n, ast.Call) and own & set(n.args) for n in moves):
         return
     wrapped = {
@@ -53,4 +55,9 @@ def faults(trial: Trial) -> Iterator[Fault]:
 def _as_it_came(trial: Trial, d: Data) -> bool:
     """Whether data are those of a batch, which nothing has moved."""
     marks = {trial.result.heap.objects[n].kind for n in d.marks}
-    return d.origin is not None and d.origin.word == "batch" and _MOVED not in marks
+    return _fresh(d) and _MOVED not in marks
+
+
+def _fresh(d: Data) -> bool:
+    """Whether data lie as their loader gives them."""
+    return d.origin is not None and d.origin.word == "batch"

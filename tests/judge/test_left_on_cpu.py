@@ -17,6 +17,7 @@ _MOVED = "model(x.to(ddp.device()))"
         pytest.param({"step": f"{_MOVED}\nnet(x.to(ddp.device()))"}, False, id="moved"),
         pytest.param({"step": f"{_MOVED}\nif len(x) > 3:\n    x = x.cuda()\nnet(x)"}, False, id="perhaps moved"),
         pytest.param({"step": "net(x)"}, False, id="nothing is moved"),
+        pytest.param({"step": "one = torch.ones(2).to(ddp.device())\nnet(x)"}, False, id="no batch is moved"),
         pytest.param({"step": f"{_MOVED}\nnet(x.float() * 2)"}, True, id="made of it"),
         pytest.param({"step": f"{_MOVED}\nother = nn.Linear(2, 2)\nother(x)"}, False, id="another model"),
     ],

@@ -17,6 +17,7 @@ from dpmigrate import migration
 from dpmigrate.execution import placements
 from dpmigrate.execution.engine import Execution
 from dpmigrate.execution.placements import Kind
+from dpmigrate.execution.trace import Event
 from dpmigrate.execution.values import Const, Data, Foreign, Items, Ref, Unbound, Value, const, placement_of
 from dpmigrate.judge.files import names_of_wrapper
 from dpmigrate.judge.notes import DROPPING
@@ -44,7 +45,7 @@ _COURSE = (
     "draw", "wrap", "judge moved", "judge away", "judge thawed",
 )  # fmt: skip
 #: values of events that say where runtime calls stand, or what a trace calls its objects
-_LEFT_OUT = frozenset({"over", "numbers", "gradients", "of", "sole", "alike", "target"})
+_LEFT_OUT = frozenset({"over", "numbers", "gradients", "of", "sole", "alike", "target", "written"})
 #: questions that a file system may answer differently a moment later
 _ASKED = re.compile(r"\b(exists|isfile|isdir|listdir|scandir|glob|iterdir|is_file|is_dir|stat)\(")
 _CLOCK = re.compile(r"\b(time|now|today|strftime|input|choice|random)\(")
@@ -100,6 +101,34 @@ def asked_of_rank_0(pair: Pair) -> bool:
         for x in (pair.right, pair.spoiled)
     ]  # fmt: skip
     return asked[0] == asked[1] and same_course(pair)
+
+
+def met_before(pair: Pair) -> bool:
+    """Whether the ranks have met since rank 0 wrote, wherever all of them read a file, and read the same files."""
+    loads = list(pair.spoiled.trace.of("load"))
+    read = any(e.kind == "open" and "w" not in str(e.values.get("mode")) for e in pair.spoiled.trace.of("open"))
+    return bool(loads) and not read and all(map(_other_file, loads)) and same_course(pair)
+
+
+def _other_file(load: Event) -> bool:
+    """Whether what rank 0 may still be writing is known, and is not what is loaded."""
+    paths, written = ([a for a in load.values[name] if isinstance(a, Const)] for name in ("path", "written"))
+    nothing = load.values["written"] == const(None)
+    return nothing or (len(paths) == len(load.values["path"]) and len(written) == len(load.values["written"]) and not {*paths} & {*written})
+
+
+def clips_as_before(pair: Pair) -> bool:
+    """Whether the original clips gradients that carry the scale of its own scaler."""
+    return any(e.values["scaled"] == const(True) for e in pair.original.trace.of("clip"))
+
+
+def put_together_elsewhere(pair: Pair) -> bool:
+    """Whether what is not put together is neither told nor decides anything: it is of data, whose
+    placement would show there, and no count of turns.
+    """
+    lost = [e for e in pair.right.trace.of("reduce") if ast.unparse(e.node) in _texts(pair)]
+    counts = any(not isinstance(a, Data) for e in lost for a in e.values["given"])
+    return bool(lost) and not counts and same_course(pair)
 
 
 def exchanges_nothing(pair: Pair) -> bool:
@@ -237,6 +266,9 @@ RULES = (
          "the file is started and not imported, and the runtime does nothing in workers that import it"),
     Rule(r"ddp\.(setup|cleanup|barrier)|\.GradScaler\(\)|\.(update|load_state_dict)\(\)",
          _ELSEWHERE, "what runs between the two places does not need it"),
+    Rule(r"ddp\.barrier", f"missing|{_ELSEWHERE}", "the ranks have met since rank 0 wrote what they read", met_before),
+    Rule(r"\.unscale_\(\)", "missing|other side", "the program clips gradients with their scale as it did before", clips_as_before),
+    Rule(r"\.unscale_\(\)", "one level in", "what clips gets gradients without the scale, and a step takes it off itself", judged),
     Rule(r"ddp\.wrap", _ELSEWHERE, "what runs between the two places does not need it", same_making),
     Rule(r"ddp\.(sum_all|mean_all|gather_all)", _ELSEWHERE,
          "the same numbers are put together: a mean of what all have is itself"),
@@ -245,6 +277,8 @@ RULES = (
     Rule(r"ddp\.from_main", "one level in|one level out", "rank 0 is asked for the same, and what is made of it is the same on all ranks",
          asked_of_rank_0),
     Rule(r"ddp\.any_rank", "missing", "all ranks have made what is asked of the same numbers", agreed),
+    Rule(r"ddp\.(sum_all|mean_all)", "missing|part missing", "what every rank has in full needs no putting together, and nobody reads the rest",
+         put_together_elsewhere),
     Rule("sampler=", "part missing", "without a seed of its own a sampler takes torch's, which all ranks have alike",
          without_seed),
     Rule("without shuffle=", "missing", "the loader is told not to shuffle"),
