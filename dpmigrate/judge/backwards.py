@@ -16,7 +16,10 @@ NAME = "one backward follows a forward of a wrapper"
 
 
 def faults(trial: Trial) -> Iterator[Fault]:
-    """Backward passes through wrappers of which every one comes after another backward."""
+    """Backward passes through wrappers of which every one comes after another backward; such within others."""
+    for event in trial.result.trace.of("judge reentrant"):
+        words = "this differentiates within the backward pass, past the averaging of gradients: checkpoint(…, use_reentrant=False)"
+        yield trial.fault(event.node, NAME, words)
     for event in trial.result.trace.of("judge backward"):
         for number, passed in event.values.items():
             if passed == USED:

@@ -26,11 +26,29 @@ def faults(trial: Trial) -> Iterator[Fault]:
         name = f"{found.word} is {held.value!r}" if isinstance(found, Setting) else repr(held.value)
         words = f"every rank would use the same GPU ({name})"
         yield trial.fault(event.node, NAME, words)
+    for node, name in _set_by_launcher(trial):
+        yield trial.fault(node, NAME, f"the launcher says what {name} is: every rank would have the one that is written here")
     loaded = set(_loaded(trial))
     for event in where_saved(trial):
         if event.node in loaded:
             words = "every rank loads a state to the GPU that it was saved from: give map_location=ddp.device(), or 'cpu'"
             yield trial.fault(event.node, NAME, words)
+
+
+#: variables of the environment that are those of a rank, or that the launcher gives it
+_GIVEN = frozenset({"CUDA_VISIBLE_DEVICES", "MASTER_ADDR", "MASTER_PORT", "RANK", "LOCAL_RANK", "WORLD_SIZE"})
+
+
+def _set_by_launcher(trial: Trial) -> Iterator[tuple[ast.AST, str]]:
+    """Where such a variable is set to what is written in the program: ``os.environ["RANK"] = "0"``."""
+    nodes = (n for p in trial.result.program.parts for n in ast.walk(p.tree) if isinstance(n, ast.Assign))
+    for node in nodes:
+        for target in node.targets:
+            if not isinstance(target, ast.Subscript) or ast.unparse(target.value).rpartition(".")[2] != "environ":
+                continue
+            name = target.slice.value if isinstance(target.slice, ast.Constant) else ""
+            if name in _GIVEN and isinstance(node.value, ast.Constant) and node in trial.result.trace.ran:
+                yield node, str(name)
 
 
 def where_saved(trial: Trial) -> Iterator[Event]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from dpmigrate.execution.objects import Object
 from dpmigrate.execution.placements import Kind
-from dpmigrate.execution.values import NONE, Const, Data, Setting, Unknown, const
+from dpmigrate.execution.values import NONE, Const, Data, Setting, Unbound, Unknown, const
 from dpmigrate.judge.redrawn import LENGTHS, NUMBERS
 from dpmigrate.judge.trial import Fault, Trial
 from dpmigrate.library.batches import OWN_ORDER, SAMPLERS, SHARED, divided
@@ -81,7 +81,8 @@ def _order(trial: Trial, old: Object, new: Object) -> str:
     """What is wrong with the order of a loader, against that of the original."""
     assert trial.original is not None
     heap = trial.original.heap
-    shuffled = heap.read((old.number, "shuffle")) or const(False)
+    held = heap.read((old.number, "shuffle")) or const(False)
+    shuffled = tuple(a for a in held if not isinstance(a, Unbound))
     own = heap.read((old.number, "sampler")) or heap.read((old.number, "batch_sampler")) or NONE
     if own != NONE or trial.held(new.number, "dealt"):
         return ""

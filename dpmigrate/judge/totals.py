@@ -83,6 +83,9 @@ def faults(trial: Trial) -> Iterator[Fault]:
         elif how == "sum" and any(_holds_wholes(d) for d in data(event.values["given"])):
             words = f"{WHOLE_AND_PART} is put together: what all ranks have counts once for each of them"
             yield trial.fault(event.node, NAME, words)
+        elif how == "sum" and any(_in_full(trial, d) for d in data(event.values["given"])):
+            words = "what each rank has added up over all of the data is added up: it counts once for each of them"
+            yield trial.fault(event.node, NAME, words)
         elif how == "sum" and given == placements.MEAN:
             yield trial.fault(event.node, NAME, "means of the ranks are added up")
         elif how == "mean" and any(_since(d) == "comparison" and d.kind in _SHOWN for d in data(event.values["given"])):
@@ -90,6 +93,14 @@ def faults(trial: Trial) -> Iterator[Fault]:
             yield trial.fault(event.node, NAME, words)
         elif how == "mean" and given == placements.SUM:
             yield trial.fault(event.node, NAME, "sums of the ranks are averaged")
+
+
+def _in_full(trial: Trial, d: Data) -> bool:
+    """Whether data come from loaders alone that every rank goes through in full, in whatever order."""
+    made = [trial.result.heap.objects[n] for n in d.sources]
+    loaders = [o for o in made if is_loader(trial.result, o)]
+    shared = any(o.name == SHARE for o in made) or any(divided(trial.result, o) for o in loaders)
+    return bool(loaders) and not shared
 
 
 def _holds_wholes(d: Data) -> bool:

@@ -39,7 +39,7 @@ def _wrong(word: str, node: ast.AST, above: dict[ast.AST, ast.AST]) -> str:
     if word == "main_path" and isinstance(outer, ast.BinOp):
         return "a path is made of what it gives, which on other ranks is no folder and no text of that form"
     if word == "main_path" and isinstance(outer, ast.Call) and node in outer.args:
-        if ast.unparse(outer.func).endswith(("path.join", "joinpath")):
+        if isinstance(outer.func, ast.Attribute) and outer.func.attr in ("join", "joinpath"):
             return "a path is made of what it gives, which on other ranks is no folder"
     while isinstance(outer, ast.BinOp | ast.UnaryOp):
         outer = above.get(outer)

@@ -65,6 +65,10 @@ if TYPE_CHECKING:
     from dpmigrate.judge.judged import Judged
 
 
+#: what runs a part of a model again in the backward pass
+_CHECKPOINTS = ("torch.utils.checkpoint.checkpoint", "torch.utils.checkpoint.checkpoint_sequential")
+
+
 class Watching(Tables):
     """Notes what the judge wants to know: the epochs of samplers, the process group, the random
     streams.
@@ -77,6 +81,9 @@ class Watching(Tables):
             self._of_runtime(m, name.removeprefix(RUNTIME), arguments, node, frame)
         elif canonical(name) in OWN_RANKS:
             m.event("judge own ranks", node, frame)
+        elif canonical(name) in _CHECKPOINTS and not arguments.stars:
+            if arguments.keywords.get("use_reentrant") != const(False):
+                m.event("judge reentrant", node, frame)
         foreign(m, name, arguments, node, frame)
         return super().call(m, name, arguments, node, frame)
 

@@ -18,9 +18,9 @@ from dpmigrate.execution import placements
 from dpmigrate.execution.engine import Execution
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.trace import Event
-from dpmigrate.execution.values import Const, Data, Foreign, Items, Ref, Unbound, Value, const, placement_of
+from dpmigrate.execution.values import Const, Data, Foreign, Items, Ref, Unbound, Unknown, Value, const, placement_of
 from dpmigrate.judge.files import names_of_wrapper
-from dpmigrate.judge.notes import DROPPING
+from dpmigrate.judge.notes import DROPPING, TOLD_OF
 from dpmigrate.judge.trial import Trial, before, executed
 from dpmigrate.migration import Texts
 from dpmigrate.model import Problem
@@ -68,7 +68,7 @@ def streams_alike(pair: Pair) -> bool:
     """
     drops = [
         Counter(
-            (ast.unparse(e.node), _shape(x, e.values["own"])) for e in x.trace.of("forward")
+            (ast.unparse(e.node), _shape(x, e.values.get("own", ()))) for e in x.trace.of("forward")
             if any(o.name.startswith(DROPPING) for o in x.objects(e.values["module"]))
         )
         for x in (pair.right, pair.spoiled)
@@ -128,7 +128,10 @@ def put_together_elsewhere(pair: Pair) -> bool:
     """
     lost = [e for e in pair.right.trace.of("reduce") if ast.unparse(e.node) in _texts(pair)]
     counts = any(not isinstance(a, Data) for e in lost for a in e.values["given"])
-    return bool(lost) and not counts and same_course(pair)
+    told = [a for e in pair.spoiled.trace.of(*TOLD_OF) for v in e.values.values() for a in v]
+    unknown = any(isinstance(a, Unknown) or (isinstance(a, Data) and a.placement.kind is Kind.UNKNOWN) for a in told)
+    asserts = any(isinstance(n, ast.Assert) for p in pair.spoiled.program.parts for n in ast.walk(p.tree))
+    return bool(lost) and not (counts or unknown or asserts) and same_course(pair)
 
 
 def exchanges_nothing(pair: Pair) -> bool:

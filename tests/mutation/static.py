@@ -108,7 +108,9 @@ def sentences(texts: Texts | None) -> set[str]:
         return set()
     judgement = texts.judgement
     told = (*judgement.assumed, *judgement.own_totals, *judgement.doubts)
-    return {re.sub(r"[:,] (line )?\d+|:\d+", "", sentence) for sentence in told}
+    plain = (re.sub(r"[:,] (line )?\d+|:\d+", "", sentence) for sentence in told)
+    # of code that is told of only what is said of it counts: the fault may be in the code
+    return {re.sub(r"^.*?( \(and \d+ more\))? (?=(tells|may tell|puts|goes by) )", "", sentence) for sentence in plain}
 
 
 def carried_out(subject: Subject, mutant: Mutant) -> Texts | str:
