@@ -27,6 +27,7 @@ from dpmigrate.judge import (
     group,
     handlers,
     left_on_cpu,
+    moved_in_part,
     own_totals,
     parted,
     replicas,
@@ -35,9 +36,11 @@ from dpmigrate.judge import (
     statistics,
     streams,
     totals,
+    trackers,
     unused,
     used,
     weighted,
+    workers,
     wrapped,
 )
 from dpmigrate.judge.bent import Bent
@@ -48,7 +51,8 @@ COUPLED, ALONE, TOTALS = totals.COUPLED, files.ALONE, own_totals.NAME
 unfinished = files.unfinished
 _INVARIANTS = (
     bound, group, given, wrapped, sharded, epochs, streams, parted, totals, own_totals, chosen, unused, backwards, files,
-    devices, classes, counts, used, weighted, left_on_cpu, handlers, scaling, statistics, replicas,
+    devices, classes, counts, used, weighted, left_on_cpu, moved_in_part, handlers, trackers, workers,
+    scaling, statistics, replicas,
 )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ import ast
 from collections.abc import Iterator
 
 from dpmigrate.execution.trace import Event
-from dpmigrate.execution.values import Const, Ref, Value, const
+from dpmigrate.execution.values import NONE, Const, Ref, Value, const
 from dpmigrate.judge.notes import one_of, samplers, told_of
 from dpmigrate.judge.trial import Fault, Trial
 from dpmigrate.judge.watching import peeks
@@ -29,6 +29,9 @@ def faults(trial: Trial) -> Iterator[Fault]:
             if event.values["told"] == _whichever(trial, event):
                 words = {"told"}
             told.setdefault(event.node, set()).update(words)
+            if words == {"fresh"} and any(_made_again(trial, n) for loader in those for n, _ in samplers(trial.result, Ref(loader))):
+                sentence = "a sampler with the same seed is made for each of these passes, and none is told the epoch: each has the order of the first"
+                yield trial.fault(event.node, NAME, sentence)
             if const(True)[0] in event.values["again"] and "told" in words:
                 yield trial.fault(event.node, NAME, "the sampler is told the same epoch before each of these passes")
     for node, words in told.items():
@@ -37,6 +40,22 @@ def faults(trial: Trial) -> Iterator[Fault]:
         if "used" in words or {"fresh", "told"} <= words:
             sentence = "the sampler is not told the epoch before this pass begins"
             yield trial.fault(node, NAME, sentence)
+
+
+def _made_again(trial: Trial, sampler: int) -> bool:
+    """Whether a place makes samplers that shuffle the same data with one seed that is given, for one
+    model: where the model is made anew as well, each of its trainings begins with the first order, and
+    so may all passes of a program whose loaders have generators of their own.
+    """
+    before = trial.original.heap if trial.original is not None else None
+    if before is not None and any(before.read((o.number, "generator")) for o in before.objects.values() if o.kind == "loader"):
+        return False
+    anew = any(o.many for e in trial.result.trace.of("wrap") for o in trial.objects(e.values["module"]))
+    made = trial.result.heap.objects[sampler]
+    data = trial.objects(trial.held(sampler, "data_source"))
+    seeded = trial.held(sampler, "seed") not in ((), NONE)
+    shuffles = trial.held(sampler, "shuffle") != const(False)
+    return made.many and not anew and seeded and shuffles and bool(data) and not any(o.many for o in data)
 
 
 def _whichever(trial: Trial, event: Event) -> Value:

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from dpmigrate.execution.engine import Execution
 from dpmigrate.execution.guards import Guarding
-from dpmigrate.execution.heap import Delta, Location
 from dpmigrate.execution.machine import Frame
+from dpmigrate.execution.objects import Delta, Location
 from dpmigrate.execution.trace import Event, Parting
 from dpmigrate.execution.values import Value, const
 

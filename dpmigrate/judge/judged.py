@@ -25,11 +25,10 @@ from dpmigrate.execution.values import (
     join,
     known,
 )
-from dpmigrate.judge import overtaken
+from dpmigrate.judge import left_on_cpu, moved_in_part, overtaken, workers
 from dpmigrate.judge.cached import cached, hands_out, undivided
 from dpmigrate.judge.given import multiplied
 from dpmigrate.judge.handling import Handling
-from dpmigrate.judge.left_on_cpu import moved
 from dpmigrate.judge.notes import (
     AUTOCAST,
     BEGUN,
@@ -86,7 +85,7 @@ class Judged(Wrapping, Handling):
         self.sole = before
         for function in dict.fromkeys(f for a in callee if (f := self._definition(a)) is not None):
             result = undivided(self, result, function) if hands_out(function) else result
-        result = moved(self, callee, result, node, frame)
+        result = left_on_cpu.moved(self, callee, arguments, result, node, frame)
         told = [a.receiver for a in callee if isinstance(a, Method) and a.name == "set_epoch"]
         known = [a for a in callee if not isinstance(a, Unknown)]
         if len(told) == len(known) and len(callee) > 1:
@@ -114,6 +113,8 @@ class Judged(Wrapping, Handling):
 
     def event(self, kind: str, node: ast.AST, frame: Frame, **values: Value) -> Event:
         values |= self._noted(kind, values)
+        if kind == "seed":
+            values["alike in workers"] = const(workers.alike(self, node, frame))
         self._before(kind, values)
         happened = super().event(kind, node, frame, **values)
         self._read_or_written(kind, node, values)
@@ -215,6 +216,7 @@ class Judged(Wrapping, Handling):
                 self._differentiated(values["loss"], node, frame)
             case "wrap":
                 self._wrapped(values["object"], values["module"])
+                moved_in_part.noted(self, values["module"], node, frame)
             case "move":
                 self._moved(values["module"], values["place"], node, frame)
             case "requires grad":

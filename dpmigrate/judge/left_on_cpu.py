@@ -8,23 +8,30 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.machine import Frame, Machine
 from dpmigrate.execution.placements import Kind
+from dpmigrate.execution.trace import Event
 from dpmigrate.execution.values import Data, Method, Value, const, data
 from dpmigrate.library.modules import each_data, owned
 
 if TYPE_CHECKING:
+    from dpmigrate.execution.engine import Execution
     from dpmigrate.judge.trial import Fault, Trial
 
 NAME = "bare models get batches on the rank's device"
 #: the kind of the mark of data that were moved
 _MOVED = "moved data"
+#: methods that may move data; a type may be one of a device, ``x.type(torch.cuda.FloatTensor)``
+_MOVES = frozenset({"to", "cuda", "type"})
 
 
-def moved(m: Machine, callee: Value, result: Value, node: ast.AST, frame: Frame) -> Value:
-    """What a call gives, with a mark on data that ``.to(…)`` or ``.cuda()`` has moved."""
-    receivers = tuple(a.receiver for a in callee if isinstance(a, Method) and a.name in ("to", "cuda"))
-    if not receivers or not data(result, deep=True):
+def moved(
+    m: Machine, callee: Value, arguments: Arguments, result: Value, node: ast.AST, frame: Frame
+) -> Value:
+    """What a call gives, with a mark on data that ``.to(…)``, ``.cuda()`` or ``device=`` has moved."""
+    receivers = tuple(a.receiver for a in callee if isinstance(a, Method) and a.name in _MOVES)
+    if not (receivers or "device" in arguments.keywords) or not data(result, deep=True):
         return result
     if any(_fresh(d) for d in data(receivers, deep=True)):
         m.event("judge moved batch", node, frame)
@@ -34,11 +41,14 @@ def moved(m: Machine, callee: Value, result: Value, node: ast.AST, frame: Frame)
 
 def faults(trial: Trial) -> Iterator[Fault]:
     """Models with a wrap that are called by themselves with a batch as its loader gives it, where the
-    program moves other batches to the rank's device itself: they come on the CPU.
+    program moves other batches to the rank's device itself: they come on the CPU. A program that has
+    given a model such a batch before was right to: its data lie on the device, or the model on the CPU.
     """
     own = {e.node for e in trial.result.trace.of("judge runtime") if e.values["name"] == const("device")}
     moves = [e.node for e in trial.result.trace.of("judge moved batch")]
     if not any(isinstance(n, ast.Call) and own & set(n.args) for n in moves):
+        return
+    if trial.original is not None and any(_left(trial.original, e) for e in trial.original.trace.of("judge bare")):
         return
     wrapped = {
         n for e in trial.result.trace.of("wrap") for o in trial.objects(e.values["module"])
@@ -46,15 +56,20 @@ def faults(trial: Trial) -> Iterator[Fault]:
     }  # fmt: skip
     for event in trial.result.trace.of("judge bare"):
         called = {o.number for o in trial.objects(event.values["module"])}
-        given = [d for d in data(event.values["given"], deep=True) if d.placement.kind is Kind.ROWS]
-        if called & wrapped and given and all(_as_it_came(trial, d) for d in given):
+        if called & wrapped and _left(trial.result, event):
             words = "a model without its wrapper is given a batch that nothing has moved to the rank's device"
             yield trial.fault(event.node, NAME, words)
 
 
-def _as_it_came(trial: Trial, d: Data) -> bool:
+def _left(execution: Execution, event: Event) -> bool:
+    """Whether a model is given samples of a batch alone that nothing has moved."""
+    given = [d for d in data(event.values["given"], deep=True) if d.placement.kind is Kind.ROWS]
+    return bool(given) and all(_as_it_came(execution, d) for d in given)
+
+
+def _as_it_came(execution: Execution, d: Data) -> bool:
     """Whether data are those of a batch, which nothing has moved."""
-    marks = {trial.result.heap.objects[n].kind for n in d.marks}
+    marks = {execution.heap.objects[n].kind for n in d.marks}
     return _fresh(d) and _MOVED not in marks
 
 

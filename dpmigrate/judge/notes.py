@@ -74,6 +74,17 @@ OWN_STATISTICS = "running statistics of the rank's own"
 OWN_IN_TRAINING: dict[str, Location] = {s: (PROCESS, f"judge {s} stream in training") for s in OWN}
 #: calls of libraries, and their parameters, that are given functions for each sample
 GIVEN_SAMPLES = ("Lambda", "transform", "transforms", "target_transform", "collate_fn")
+#: the trackers, and what of them reports, or begins a run
+TRACKERS = frozenset({"wandb", "mlflow", "swanlab", "comet_ml", "neptune", "clearml", "aim"})
+REPORTS = frozenset({
+    "log", "log_metric", "log_metrics", "log_param", "log_params", "log_artifact", "log_artifacts", "log_image", "log_table", "log_figure", "log_text",
+    "set_tag", "set_tags", "watch", "finish", "end_run", "alert",
+    "init", "start_run", "init_run", "Task.init", "Experiment", "Run",
+})  # fmt: skip
+#: the event of a report that every rank makes
+REPORTED = "judge reported"
+#: the event of a download that every rank makes at once
+DOWNLOADED = "judge downloaded"
 BEFORE, UP, DOWN = const("before"), const("up"), const("down")
 RUNTIME = "dpmigrate_runtime."
 

@@ -12,6 +12,7 @@ from dpmigrate.execution.arithmetic import (
     WHOLE_AND_PART,
     WHOLE_BY_PART,
 )
+from dpmigrate.execution.engine import Execution
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.trace import Event, Parting
 from dpmigrate.execution.values import Data, Origin, Ref, Value, atom_placement, const, data, placement_of
@@ -83,7 +84,7 @@ def faults(trial: Trial) -> Iterator[Fault]:
         elif how == "sum" and any(_holds_wholes(d) for d in data(event.values["given"])):
             words = f"{WHOLE_AND_PART} is put together: what all ranks have counts once for each of them"
             yield trial.fault(event.node, NAME, words)
-        elif how == "sum" and any(_in_full(trial, d) for d in data(event.values["given"])):
+        elif how == "sum" and any(in_full(trial.result, d) for d in data(event.values["given"])):
             words = "what each rank has added up over all of the data is added up: it counts once for each of them"
             yield trial.fault(event.node, NAME, words)
         elif how == "sum" and given == placements.MEAN:
@@ -95,11 +96,11 @@ def faults(trial: Trial) -> Iterator[Fault]:
             yield trial.fault(event.node, NAME, "sums of the ranks are averaged")
 
 
-def _in_full(trial: Trial, d: Data) -> bool:
+def in_full(execution: Execution, d: Data) -> bool:
     """Whether data come from loaders alone that every rank goes through in full, in whatever order."""
-    made = [trial.result.heap.objects[n] for n in d.sources]
-    loaders = [o for o in made if is_loader(trial.result, o)]
-    shared = any(o.name == SHARE for o in made) or any(divided(trial.result, o) for o in loaders)
+    made = [execution.heap.objects[n] for n in d.sources]
+    loaders = [o for o in made if is_loader(execution, o)]
+    shared = any(o.name == SHARE for o in made) or any(divided(execution, o) for o in loaders)
     return bool(loaders) and not shared
 
 

@@ -31,6 +31,7 @@ from dpmigrate.judge.notes import (
     BEFORE,
     CALLED,
     DOWN,
+    DOWNLOADED,
     EPOCH,
     FRESH,
     GROUP,
@@ -39,12 +40,15 @@ from dpmigrate.judge.notes import (
     OUTSIDE,
     OWN_RANKS,
     OWN_STATISTICS,
+    REPORTED,
+    REPORTS,
     RUNTIME,
     SET,
     STATISTICS,
     TELLING,
     THROUGH,
     TOLD,
+    TRACKERS,
     UP,
     USED,
     is_loader,
@@ -54,6 +58,7 @@ from dpmigrate.judge.notes import (
 )
 from dpmigrate.judge.redrawn import redrawn
 from dpmigrate.library.batches import divided
+from dpmigrate.library.files import FIRST
 from dpmigrate.library.modules import MODULES, each_data, owned, reaching
 from dpmigrate.library.registry import canonical
 from dpmigrate.library.sites import GRAD, Site
@@ -84,6 +89,10 @@ class Watching(Tables):
         elif canonical(name) in _CHECKPOINTS and not arguments.stars:
             if arguments.keywords.get("use_reentrant") != const(False):
                 m.event("judge reentrant", node, frame)
+        elif m.parted is None and _reports(name):
+            m.event(REPORTED, node, frame)
+        elif m.parted is None and _downloads(name, arguments) and m.heap.read(FIRST) != const(True):
+            m.event(DOWNLOADED, node, frame)
         foreign(m, name, arguments, node, frame)
         return super().call(m, name, arguments, node, frame)
 
@@ -191,6 +200,18 @@ class Watching(Tables):
                     judged.drawn_for.add(made.number)
                 return alike(m, found, node, drawn=made.number in judged.drawn_for)
         return found
+
+
+def _reports(name: str) -> bool:
+    """Whether a function reports to an experiment tracker."""
+    top, _, rest = name.partition(".")
+    return top in TRACKERS and rest in REPORTS
+
+
+def _downloads(name: str, arguments: Arguments) -> bool:
+    """Whether a data set of a library is downloaded for certain."""
+    of_library = name.partition(".")[0] in ("torchvision", "torchaudio", "torchtext") and ".datasets." in name
+    return of_library and arguments.keywords.get("download") == const(True)
 
 
 def _autocast(m: Machine, atom: Atom) -> Object | None:

@@ -85,7 +85,8 @@ def seeded(site: Site) -> Value:
     """
     given = site.get(0, "seed") or NONE
     own = _SEEDED.get(site.name, ("torch",))
-    site.event("seed", given=given, own=const(all(streams.own(site, s) for s in own)))
+    named = tuple(const(s)[0] for s in own)
+    site.event("seed", given=given, own=const(all(streams.own(site, s) for s in own)), streams=named)
     if placement_of(given).kind not in placements.EQUAL:
         streams.parted(site, *own)
     elif given != NONE:

@@ -139,3 +139,22 @@ def test_a_state_is_no_file() -> None:
     assert "a state is loaded here, and no file that holds one" in {f.words for f in judged(wrong).faults}
     right = result(last=text.format("'net.pt'"))
     assert "a state is loaded here, and no file that holds one" not in {f.words for f in judged(right).faults}
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ("wandb.log({'loss': 1})", True),
+        ("if ddp.is_main():\n    wandb.log({'loss': 1})", False),
+        ("ddp.main_only(wandb.log, {'loss': 1})", False),
+        ("wandb.init(project='demo')", True),
+        ("if ddp.is_main():\n    run = wandb.init(project='demo')", False),
+        ("run = wandb.util.generate_id()", False),
+        ("torchvision.datasets.MNIST('data', download=True)", True),
+        ("with ddp.main_first():\n    torchvision.datasets.MNIST('data', download=True)", False),
+        ("torchvision.datasets.MNIST('data', download=False)", False),
+    ],
+)
+def test_trackers_and_downloads(text: str, wrong: bool) -> None:
+    found = [f for f in judged(result(epoch=f"import torchvision, wandb\n{text}")).faults if f.invariant == files.ALONE]
+    assert bool([f for f in found if "every rank" in f.words]) is wrong, found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dpmigrate.judge import faults, left_on_cpu
+from dpmigrate.judge import before, faults, left_on_cpu
 from tests.judge.trained import result
 
 _MOVED = "model(x.to(ddp.device()))"
@@ -19,9 +19,19 @@ _MOVED = "model(x.to(ddp.device()))"
         pytest.param({"step": "net(x)"}, False, id="nothing is moved"),
         pytest.param({"step": "one = torch.ones(2).to(ddp.device())\nnet(x)"}, False, id="no batch is moved"),
         pytest.param({"step": f"{_MOVED}\nnet(x.float() * 2)"}, True, id="made of it"),
+        pytest.param({"step": f"{_MOVED}\nnet(torch.as_tensor(x, device='cuda'))"}, False, id="moved by an argument"),
+        pytest.param({"step": f"{_MOVED}\nnet(x.type(torch.cuda.FloatTensor))"}, False, id="moved by its type"),
         pytest.param({"step": f"{_MOVED}\nother = nn.Linear(2, 2)\nother(x)"}, False, id="another model"),
     ],
 )
 def test_batches_of_bare_models(parts: dict[str, str], wrong: bool) -> None:
     found = [f for f in faults(result(**parts)) if f.invariant == left_on_cpu.NAME]
     assert bool(found) is wrong, found
+
+
+def test_the_program_knew_better() -> None:
+    """Its data lie on the device, or the model does not: it has given the model such batches before."""
+    wrong = result(step=f"{_MOVED}\nnet(x)")
+    for step, refused in [("net(x)", False), ("net(x.cuda())", True)]:
+        found = faults(wrong, before(result(step=step)))
+        assert any(f.invariant == left_on_cpu.NAME for f in found) is refused

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dpmigrate.judge import bound, faults, given, used, weighted
+from dpmigrate.judge import backwards, bound, devices, faults, given, used, weighted
 from tests.judge.trained import result
 
 
@@ -71,3 +71,45 @@ def test_weights_are_those_of_the_loss(of_loss: str, counted: str, wrong: bool) 
 def test_a_layer_has_no_module(last: str, wrong: bool) -> None:
     assert any("no attribute module" in f.words for f in faults(result(last=last))) is wrong
     assert bound.NAME  # the invariant of names that are not there
+
+
+@pytest.mark.parametrize(
+    ("epoch", "wrong"),
+    [
+        ("os.environ['MASTER_PORT'] = '12355'", True),
+        ("os.environ['CUDA_VISIBLE_DEVICES'] = '0,1'", True),
+        ("os.environ['CUDA_VISIBLE_DEVICES'] = sys.argv[1]", False),
+        ("os.environ['OMP_NUM_THREADS'] = '1'", False),
+    ],
+)
+def test_what_the_launcher_says(epoch: str, wrong: bool) -> None:
+    assert (devices.NAME in _names(epoch=f"import os, sys\n{epoch}")) is wrong
+
+
+_WRAPPED = "part = nn.Sequential(nn.Linear(2, 4){}, nn.Linear(4, 2)){}\npart = ddp.wrap(part)"
+
+
+@pytest.mark.parametrize(
+    ("inner", "outer", "wrong"),
+    [(".to('cuda')", "", True), ("", ".to('cuda')", False), ("", "", False), (", nn.Linear(4, 4, device='cuda')", "", False)],
+)
+def test_a_model_is_moved_as_a_whole(inner: str, outer: str, wrong: bool) -> None:
+    assert any("some layers" in f.words for f in faults(result(epoch=_WRAPPED.format(inner, outer)))) is wrong
+
+
+@pytest.mark.parametrize(
+    ("end", "wrong"),
+    [
+        ("for x, y in val_loader:\n    total += nn.functional.cross_entropy(net(x), y, reduction='sum').item()", True),
+        ("for x, y in ddp.shard(val_loader):\n    total += nn.functional.cross_entropy(net(x), y, reduction='sum').item()", False),
+    ],
+)
+def test_what_is_in_full_is_not_added_up_again(end: str, wrong: bool) -> None:
+    program = result(end=f"total = 0.0\nwith torch.no_grad():\n    {end.replace(chr(10), chr(10) + '    ')}\ntotal = ddp.sum_all(total)\nprint(total)")
+    assert any("over all of the data is added up" in f.words for f in faults(program)) is wrong
+
+
+@pytest.mark.parametrize(("option", "wrong"), [("", True), (", use_reentrant=True", True), (", use_reentrant=False", False)])
+def test_checkpoints_do_not_go_round_the_wrapper(option: str, wrong: bool) -> None:
+    step = f"import torch.utils.checkpoint\nh = torch.utils.checkpoint.checkpoint(net, x{option})"
+    assert (backwards.NAME in _names(step=step)) is wrong

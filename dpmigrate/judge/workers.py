@@ -1,0 +1,98 @@
+"""The workers of all ranks have seeds of their own: a worker's number alone is the same on each rank."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from dpmigrate.execution.machine import Frame
+from dpmigrate.execution.values import Const, Setting, const
+from dpmigrate.judge.cached import last_name
+from dpmigrate.program import Program
+
+if TYPE_CHECKING:
+    from dpmigrate.judge.judged import Judged
+    from dpmigrate.judge.trial import Fault, Trial
+
+NAME = "the workers of all ranks have seeds of their own"
+_PLAIN = (ast.BinOp, ast.UnaryOp, ast.Constant, ast.operator, ast.unaryop, ast.expr_context)
+
+
+def alike(m: Judged, node: ast.AST, frame: Frame) -> bool:
+    """Whether a seed is made of what its function is given, of constants and of settings by operators
+    alone: for a worker, whose number the function is given, that is the same seed on every rank.
+
+    What a call gives, or a variable of the function, may be the rank's own.
+    """
+    function = m.under_way()[-1] if m.under_way() else None
+    seed = _seed(node)
+    if not isinstance(function, ast.FunctionDef | ast.Lambda) or seed is None:
+        return False
+    free = [*function.args.posonlyargs, *function.args.args]
+    given = {a.arg for a in free[:1]}
+    own = {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
+    return all(_same(m, leaf, given - own, own | {a.arg for a in free[1:]}, frame) for leaf in _leaves(seed))
+
+
+def _seed(node: ast.AST) -> ast.expr | None:
+    """What a call is given for a seed; None where the system gives one."""
+    if not isinstance(node, ast.Call) or any(isinstance(a, ast.Starred) for a in node.args):
+        return None
+    named = [k.value for k in node.keywords if k.arg in ("seed", "a")]
+    return next(iter((*node.args, *named)), None)
+
+
+def _leaves(seed: ast.expr) -> Iterator[ast.AST]:
+    """What operators put together, whole: ``args.seed`` and ``number`` of ``args.seed + number``."""
+    todo: list[ast.AST] = [seed]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, _PLAIN):
+            todo += ast.iter_child_nodes(node)
+        else:
+            yield node
+
+
+def _same(m: Judged, leaf: ast.AST, given: set[str], own: set[str], frame: Frame) -> bool:
+    """Whether a part of a seed is the worker's number, or known to be the same on all ranks."""
+    names = {n.id for n in ast.walk(leaf) if isinstance(n, ast.Name)}
+    if isinstance(leaf, ast.Name) and leaf.id in given:
+        return True
+    if not isinstance(leaf, ast.Name | ast.Attribute) or names & own:
+        return False
+    if any(isinstance(n, ast.Call) for n in ast.walk(leaf)):
+        return False
+    m.heap.mark()
+    held = m.evaluate(leaf, frame)
+    m.heap.rollback()
+    return bool(held) and all(isinstance(a, Const | Setting) for a in held)
+
+
+def faults(trial: Trial) -> Iterator[Fault]:
+    """Seeds of the workers of training loaders by their number alone, of streams that samples draw from."""
+    drawn = {
+        a for e in trial.result.trace.of("draw") if const(True)[0] in e.values["of a sample"]
+        for a in e.values.get("stream", ())
+    }  # fmt: skip
+    loaders = [trial.result.heap.objects[n].node for n in sorted(trial.sources)]
+    functions = [f for c in loaders if isinstance(c, ast.Call) for f in _begun(c, trial.result.program)]
+    for event in trial.result.trace.of("seed"):
+        inside = any(event.node in set(ast.walk(f)) for f in functions)
+        if inside and event.values["alike in workers"] == const(True) and drawn & {*event.values["streams"]}:
+            words = "the workers of all ranks get the same seeds here: ddp.worker_number(…) numbers them"
+            yield trial.fault(event.node, NAME, words)
+
+
+def _begun(loader: ast.Call, program: Program) -> Iterator[ast.AST]:
+    """The functions that the workers of a loader begin with."""
+    given = [k.value for k in loader.keywords if k.arg == "worker_init_fn"]
+    yield from (g for g in given if isinstance(g, ast.Lambda))
+    names = {last_name(g) for g in given if isinstance(g, ast.Name | ast.Attribute)}
+    nodes = (n for p in program.parts for n in ast.walk(p.tree) if isinstance(n, ast.FunctionDef))
+    yield from (n for n in nodes if n.name in names and not _is_method(n))
+
+
+def _is_method(function: ast.FunctionDef) -> bool:
+    """Whether the first parameter is the object, and not the worker's number."""
+    return bool(function.args.args) and function.args.args[0].arg in ("self", "cls")

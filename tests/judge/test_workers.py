@@ -1,0 +1,49 @@
+"""The workers of all ranks have seeds of their own."""
+
+from __future__ import annotations
+
+import pytest
+
+from dpmigrate.judge import faults, workers
+from tests.judge.trained import result
+
+_NOISY = """\
+class Noisy(torch.utils.data.Dataset):
+    def __len__(self): return 64
+    def __getitem__(self, i):
+        return data[i][0] * np.random.rand(), data[i][1]
+base = 3
+def begin(number):
+    {}
+loader = DataLoader(Noisy(), batch_size=ddp.local_batch(16), sampler=ddp.DistributedSampler(Noisy()), num_workers=2, worker_init_fn=begin)
+"""
+_OF_EVALUATION = """\
+def begin(number):
+    np.random.seed(number)
+shown = DataLoader(data, batch_size=16, worker_init_fn=begin)
+"""
+
+
+@pytest.mark.parametrize(
+    ("begins", "alike"),
+    [
+        pytest.param("np.random.seed(base + number)", True, id="the worker's number"),
+        pytest.param("np.random.seed(17)", True, id="one seed for all"),
+        pytest.param("np.random.seed(base + ddp.worker_number(number))", False, id="its number among those of all ranks"),
+        pytest.param("np.random.seed(torch.initial_seed() % 2**32)", False, id="torch's seed of the worker"),
+        pytest.param("seed = torch.initial_seed() % 2**32\n    np.random.seed(seed + number)", False, id="the same in a variable"),
+        pytest.param("np.random.seed(np.random.get_state()[1][0] + number)", False, id="the state that the worker begins with"),
+        pytest.param("np.random.seed()", False, id="a seed of the system"),
+        pytest.param("random.seed(number)", False, id="a stream that no sample draws from"),
+        pytest.param("here = ddp.rank()\n    np.random.seed(number + 100 * here)", False, id="the rank"),
+    ],
+)
+def test_workers_of_training(begins: str, alike: bool) -> None:
+    found = faults(result(epoch=_NOISY.format(begins) + "loader.sampler.set_epoch(epoch)"))
+    assert any(f.invariant == workers.NAME for f in found) is alike, found
+
+
+def test_workers_of_an_evaluation() -> None:
+    drawn = "x = x * np.random.rand()"
+    found = faults(result(epoch=_OF_EVALUATION, step=drawn))
+    assert not [f for f in found if f.invariant == workers.NAME]
