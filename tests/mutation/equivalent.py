@@ -18,9 +18,10 @@ from dpmigrate.execution import placements
 from dpmigrate.execution.engine import Execution
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.trace import Event
-from dpmigrate.execution.values import Const, Data, Foreign, Items, Ref, Unbound, Unknown, Value, const, placement_of
+from dpmigrate.execution.values import Const, Data, Foreign, Items, Ref, Unbound, Unknown, Value, const, data, placement_of
 from dpmigrate.judge.files import names_of_wrapper
 from dpmigrate.judge.notes import DROPPING, TOLD_OF
+from dpmigrate.judge.totals import in_full
 from dpmigrate.judge.trial import Trial, before, executed
 from dpmigrate.migration import Texts
 from dpmigrate.model import Problem
@@ -103,6 +104,12 @@ def asked_of_rank_0(pair: Pair) -> bool:
     return asked[0] == asked[1] and same_course(pair)
 
 
+def _tells_unknown(execution: Execution) -> bool:
+    """Whether something is told of which it is not known how it lies."""
+    told = [a for e in execution.trace.of(*TOLD_OF) for v in e.values.values() for a in v]
+    return any(isinstance(a, Unknown) or (isinstance(a, Data) and a.placement.kind is Kind.UNKNOWN) for a in told)
+
+
 def met_before(pair: Pair) -> bool:
     """Whether the ranks have met since rank 0 wrote, wherever all of them read a file, and read the same files."""
     loads = list(pair.spoiled.trace.of("load"))
@@ -128,8 +135,7 @@ def put_together_elsewhere(pair: Pair) -> bool:
     """
     lost = [e for e in pair.right.trace.of("reduce") if ast.unparse(e.node) in _texts(pair)]
     counts = any(not isinstance(a, Data) for e in lost for a in e.values["given"])
-    told = [a for e in pair.spoiled.trace.of(*TOLD_OF) for v in e.values.values() for a in v]
-    unknown = any(isinstance(a, Unknown) or (isinstance(a, Data) and a.placement.kind is Kind.UNKNOWN) for a in told)
+    unknown = _tells_unknown(pair.spoiled)
     asserts = any(isinstance(n, ast.Assert) for p in pair.spoiled.program.parts for n in ast.walk(p.tree))
     return bool(lost) and not (counts or unknown or asserts) and same_course(pair)
 
@@ -144,12 +150,31 @@ def exchanges_nothing(pair: Pair) -> bool:
 
 
 def statistics_alike(pair: Pair) -> bool:
-    """Whether no model is evaluated on a rank's part with running statistics of the rank's own."""
+    """Whether no model is evaluated on a rank's part with running statistics of the rank's own. Rank 0's
+    are those that all would have: what it makes of data in full, which it alone tells, stays the same.
+    """
     own = (
-        const(True)[0] in e.values["own"] and placement_of(e.values["given"]).kind is not Kind.UNIFORM
+        const(True)[0] in e.values["own"] and not all(_by_all(pair.spoiled, d) for d in data(e.values["given"]))
         for e in pair.spoiled.trace.of("judge statistics")
     )  # fmt: skip
-    return not any(own) and same_course(pair)
+    told = _told_apart(pair.right) == _told_apart(pair.spoiled)
+    return not any(own) and told
+
+
+def _by_all(execution: Execution, d: Data) -> bool:
+    """Whether all ranks have data, or go through their loaders in full."""
+    return d.placement.kind in placements.EQUAL or in_full(execution, d)
+
+
+def _told_apart(execution: Execution) -> Counter[object]:
+    """The course, where a number of rank 0's own counts as one of all where rank 0 tells it."""
+    return Counter({k: n for k, n in _course(execution).items() if k[0] not in ("print", "write")})  # type: ignore[index]
+
+
+def has_no_scaler(pair: Pair) -> bool:
+    """Whether the original scales nothing, so that its checkpoints hold no scale to go on with."""
+    return not any(True for _ in pair.original.trace.of("scaler step"))
+
 
 
 def no_old_names(pair: Pair) -> bool:
@@ -216,6 +241,23 @@ def weights_seen(pair: Pair) -> bool:
     calls = [e.node for e in pair.spoiled.trace.of("judge runtime") if e.values["name"] == const("weighted_mean")]
     counted = [n for n in calls if isinstance(n, ast.Call) and any("weight_of" in ast.unparse(a) for a in n.args[1:])]
     return all(n.args[0] in seen for n in counted) and same_course(pair)
+
+
+def linear_in_loss(pair: Pair) -> bool:
+    """Whether the loss whose mean is taken is multiplied by a number that stands there: the mean is as well."""
+    found = [
+        [n for p in x.program.parts for n in ast.walk(p.tree) if isinstance(n, ast.Call) and ast.unparse(n.func).endswith("weighted_mean")]
+        for x in (pair.right, pair.spoiled)
+    ]
+    before = Counter((ast.unparse(n.args[0]), ast.unparse(n.args[1])) for n in found[0])
+    after = Counter((ast.unparse(_factor_gone(n.args[0])), ast.unparse(n.args[1])) for n in found[1])
+    return before == after and same_course(pair)
+
+
+def _factor_gone(node: ast.expr) -> ast.expr:
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult) and isinstance(node.left, ast.Constant):
+        return node.right
+    return node
 
 
 def same_products(pair: Pair) -> bool:
@@ -287,6 +329,8 @@ RULES = (
     Rule("without shuffle=", "missing", "the loader is told not to shuffle"),
     Rule(r"ddp\.weighted_mean", "part missing", "the loss has no such weights, and leaves out the label that weight_of leaves out without a word",
          weights_seen),
+    Rule(r"ddp\.weighted_mean", "one level out", "a number times the mean is the mean of so many times the loss", linear_in_loss),
+    Rule(r"ddp\.worker_number", "one level out", "it adds the same to the sum as to the worker's number", judged),
     Rule(r"ddp\.world_size", "one level in", "a product has its factors in any order", same_products),
     Rule("DPM601", "finding missing", "every rank evaluates the full set, which is exact", judged),
     Rule(r"ddp\.shard", "missing", "every rank evaluates the full set, which is exact", same_course),
@@ -298,6 +342,8 @@ RULES = (
     Rule(r"\.module", "one level out", "the copy of a wrapper holds a copy of its model"),
     Rule(r"\.autocast\(\)", "missing|part missing|a statement less",
          "the numbers are more exact, or those of another half precision"),
+    Rule(r"\['scaler'\]=|\.load_state_dict\(\)", "missing",
+         "the program had no scaler, and a new one finds its scale in a few steps; that it begins again is told", has_no_scaler),
     Rule("Replace", "missing", "the older name of the same", older_name),
     Rule(r"ddp\.accumulate", "missing|a statement (less|more)",
          "gradients are averaged more often than needed, to the same sum; forward alone counts"),
@@ -313,15 +359,19 @@ RULES = (
 )  # fmt: skip
 
 
-def reason(subject: Subject, right: Execution, said: Described, texts: Texts) -> str:
-    """Why a mutant is as right as the right result; '' where no rule shows it."""
-    rules = [rule for rule in RULES if rule.applies(said)]
+def reason(subject: Subject, right: Execution, said: Described, texts: Texts, *, told: bool = False) -> str:
+    """Why a mutant is as right as the right result; '' where no rule shows it. Of one of which the user is
+    ``told`` something the judge has found more than nothing.
+    """
+    rules = [rule for rule in RULES if rule.applies(said) and not (told and rule.holds is judged)]
     if not rules:
         return ""
     program = migration.anew(subject.script.program, texts)
     if isinstance(program, Problem):
         return ""
     pair = Pair(said, before(subject.script.program), right, executed(program))
+    if told and _tells_unknown(pair.spoiled):
+        return ""
     return next((rule.why for rule in rules if rule.holds(pair)), "")
 
 
@@ -383,7 +433,9 @@ def _shape(execution: Execution, v: Value) -> object:
 
 def _atom(execution: Execution, atom: object) -> object:
     if isinstance(atom, Data):
-        return atom.kind, str(atom.placement), atom.gradient
+        # the mean of all ranks is one number, which every rank has
+        lying = "uniform" if atom.whole and atom.gradient == "none" else str(atom.placement)
+        return atom.kind, lying, atom.gradient
     if isinstance(atom, Ref):
         made = execution.heap.objects[atom.object]
         return made.kind, made.name

@@ -37,7 +37,7 @@ def judged(subject: Subject, wanted: Collection[str]) -> Iterator[Result]:
             start = time.perf_counter()
             with _remembered():
                 result = _judge(subject, mutant, right)
-                if result.outcome in (Outcome.PASSED, Outcome.PASSED_IDLE):
+                if result.outcome in (Outcome.PASSED, Outcome.PASSED_IDLE, Outcome.TOLD):
                     on_paper = on_paper or [equivalent.right_one(subject)]
                     result = _explained(subject, mutant, on_paper[0], result)
             yield replace(result, seconds=round(time.perf_counter() - start, 3))
@@ -66,10 +66,11 @@ def _judge(subject: Subject, mutant: Mutant, right: str) -> Result:
 
 
 def _explained(subject: Subject, mutant: Mutant, right: Execution, result: Result) -> Result:
-    """The result of a mutant that passes, with the reason where it is right all the same."""
+    """The result of a mutant that passes or is told, with the reason where it is right all the same."""
     texts = carried_out(subject, mutant)
     assert not isinstance(texts, str), texts
-    why = equivalent.reason(subject, right, mutant.described, texts)
+    told = result.outcome is Outcome.TOLD
+    why = equivalent.reason(subject, right, mutant.described, texts, told=told)
     return replace(result, outcome=Outcome.EQUIVALENT, why=why) if why else result
 
 
