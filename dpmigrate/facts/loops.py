@@ -1,4 +1,6 @@
-"""The loops that take batches from a DataLoader: ``for``, also over several loaders at once, and loops that take them with ``next()``."""
+"""The loops that take batches from a DataLoader: ``for``, also over several loaders at once or over an object of the program that holds one, and loops
+that take them with ``next()``.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +15,7 @@ from dpmigrate.facts.names import FunctionNode, Loop, Names, position
 from dpmigrate.facts.names import last as last
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.reaching import reaching
+from dpmigrate.facts.round_loaders import held
 from dpmigrate.facts.values import NONE, Vals
 
 if TYPE_CHECKING:
@@ -41,6 +44,7 @@ class BatchLoop:
     drawn: ast.Call | None = None
     several: bool = False  # the loop takes batches from other loaders as well
     made: bool = False  # the loop goes over something that is made of the loader, and that need not give its batches one by one as they are
+    inside: ast.expr | None = None  # the loop goes over an object of the program that takes its batches from this expression, in its class
 
     @property
     def over(self) -> ast.expr:
@@ -64,6 +68,8 @@ def _over(roles: Roles, node: ast.For | ast.AsyncFor) -> list[BatchLoop]:
     parts = in_step(roles, node.iter)
     sources = [(s, loaders) for s in parts if (loaders := roles.loaders_of(s))]
     made = parts != [node.iter]
+    if trains and len(parts) == 1 and (found := held(roles, parts[0], node)) is not None:
+        return [BatchLoop(node, source(roles, parts[0]), found.loaders, True, False, roles.branches(node), inside=found.inside)]
     if not sources and trains and (given := _passed_on(roles, node)) is not None:
         sources, made = [(given, roles.loaders_of(given))], False
     if not sources and not trains:

@@ -20,7 +20,8 @@ _SECOND = frozenset({"?.map", "?.filter", "functools.reduce"})
 
 def read_whole(script: Script) -> Iterator[ast.expr]:
     """The expressions of a training loader of which another expression makes something, in the order of the file."""
-    roles, trained = script.roles, {b.source for b in script.roles.batch_loops}
+    roles = script.roles
+    trained = {e for b in roles.batch_loops for e in (b.source, b.inside)}
     for node in roles.names.nodes:
         for iterable in _taken(roles, node):
             if roles.loaders_of(iterable) & script.train_loaders:

@@ -31,6 +31,9 @@ except StopIteration:
 So it does where the loop over epochs has no counter, or does not see the loader; also where a bar round the loader is made before each pass
 (`with tqdm(ddp.next_epoch(loader)) as bar:`).
 
+Where the loop goes over an object of the program that holds the loader, and hands its batches on one by one (moved to the device), the passes are counted in
+the class: `for batch in ddp.next_epoch(self.loader):`.
+
 Where two training loops go through one loader in an epoch, each pass is counted by `ddp.next_epoch(loader)`. So it is in a file that scripts import which stay
 as they are: their loaders have no such sampler.
 
@@ -63,6 +66,10 @@ def missing_set_epoch(script: Script) -> Iterator[Hit]:
             )  # fmt: skip
         if b.drawn is not None or endless(script.roles, b):
             yield from _drawn(script, b)
+            continue
+        if b.inside is not None:
+            edit = Wrap(script.span(b.inside), f"{script.ddp}.next_epoch({{}})")
+            yield Hit(b.inside, "the sampler is not told that each pass here is a new one", (edit, AddImport(script.import_line)))
             continue
         places = script.epoch_places(b)
         if not places and not script.starts(b.node):

@@ -2,7 +2,8 @@
 
 ## What it finds
 A `backward()` that no `for … in loader` over a DataLoader of this program reaches, and what feeds it instead: batches cut from tensors, all samples at
-once, samples that the program makes, a stream of another library or of a class of the file, a state that goes on from batch to batch, a loader that
+once, samples that the program makes, a stream of another library or of a class of the file (but for one that
+holds a DataLoader and hands its batches on one by one, to training alone), a state that goes on from batch to batch, a loader that
 code outside of the program makes or that nothing gives a value.
 
 A step of the optimizer in a loop over parts of a batch (`for part in batch:`).

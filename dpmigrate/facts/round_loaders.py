@@ -1,0 +1,134 @@
+"""Objects of the program that hold a DataLoader and hand its batches on one by one: a class that moves each batch to the device."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dpmigrate.facts.definitions import through
+from dpmigrate.facts.names import FunctionNode
+from dpmigrate.facts.nodes import walk
+from dpmigrate.facts.values import NONE, Val, Vals
+
+if TYPE_CHECKING:
+    from dpmigrate.facts.roles import Roles
+
+_LEAVING = (ast.Break, ast.Continue, ast.Return, ast.Try, ast.While, ast.YieldFrom)
+#: calls that read nothing of an object but its number of batches
+_COUNTS = frozenset({"?.len", "?.print", "?.str", "?.type", "?.isinstance"})
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Held:
+    """``inside`` is the expression in ``__iter__`` that gives the loader to each pass, ``loaders`` what it may be for these objects."""
+
+    inside: ast.expr
+    loaders: Vals
+
+
+def held(roles: Roles, node: ast.expr, loop: ast.For | ast.AsyncFor) -> Held | None:
+    """The loaders in the objects that a training loop goes over: ``for batch in moved``, with ``moved = Moved(loader, device)``.
+
+    None where one of the objects gives something else than the batches of its loader, each once and in their order, and where anything but training takes
+    batches from it, since a loader in it that is divided would give an evaluation a rank's share.
+    """
+    while (inner := through(roles.names, node)) is not None:
+        node = inner
+    vals = roles.present(node)
+    objects = frozenset(v for v in vals if v.kind == "object" and v.cls is not None)
+    if not objects or vals - objects - roles.loaders_of(node) or len({v.cls for v in objects}) != 1:
+        return None
+    cls = next(v.cls for v in objects if v.cls is not None)
+    inside = _inside(roles, cls)
+    held_by = {v: _given(roles, v, cls, inside) for v in _made(roles, cls)} if inside is not None else {}
+    found = NONE.union(*(held_by.get(v, NONE) for v in objects))
+    others = NONE.union(*(loaders for v, loaders in held_by.items() if v not in objects))  # perhaps those of an evaluation
+    if inside is None or not all(held_by.get(v) for v in objects) or found & others:
+        return None
+    return Held(inside, found) if all(_trains_only(roles, n, loop) for n in _uses(roles, objects)) else None
+
+
+def _inside(roles: Roles, cls: ast.ClassDef) -> ast.expr | None:
+    """``self.loader`` of ``for batch in self.loader: yield move(batch)``, of ``map(move, self.loader)`` and of ``iter(self.loader)`` in ``__iter__``."""
+    defs, names = roles.values.defs, roles.names
+    if any(names.dotted(b) != "?.object" and defs.named(b) is None for c in defs.bases(cls) for b in c.bases):
+        return None
+    method = defs.method(cls, "__iter__")
+    if method is None or method.decorator_list or not method.args.args:
+        return None
+    body = [s for s in method.body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
+    source = _yielded(body) if any(isinstance(n, ast.Yield | ast.YieldFrom) for n in walk(method)) else _returned(roles, body)
+    while source is not None and (inner := through(names, source)) is not None:
+        source = inner
+    own = isinstance(source, ast.Attribute) and isinstance(source.value, ast.Name) and source.value.id == method.args.args[0].arg
+    return source if own else None
+
+
+def _yielded(body: list[ast.stmt]) -> ast.expr | None:
+    """What the one loop of a generator goes through, where every turn comes to its one ``yield``."""
+    loop = body[-1] if body else None
+    if isinstance(loop, ast.Expr) and isinstance(loop.value, ast.YieldFrom) and len(body) == 1:
+        return loop.value.value
+    if not isinstance(loop, ast.For) or loop.orelse:
+        return None
+    nodes = [n for s in body for n in walk(s)]
+    yields = [n for n in nodes if isinstance(n, ast.Yield | ast.YieldFrom)]
+    straight = [s for s in loop.body if isinstance(s, ast.Expr) and s.value in yields]
+    once = len(yields) == len(straight) == 1 and not any(isinstance(n, _LEAVING) for n in nodes)
+    return loop.iter if once else None
+
+
+def _returned(roles: Roles, body: list[ast.stmt]) -> ast.expr | None:
+    """What an iterator that ``__iter__`` makes in one line goes through."""
+    value = body[0].value if len(body) == 1 and isinstance(body[0], ast.Return) else None
+    if isinstance(value, ast.Call) and roles.names.dotted(value.func) == "?.map" and len(value.args) == 2:
+        return value.args[1]
+    if isinstance(value, ast.GeneratorExp) and len(value.generators) == 1 and not value.generators[0].ifs:
+        return value.generators[0].iter
+    if isinstance(value, ast.Call) and roles.names.dotted(value.func) == "?.iter" and len(value.args) == 1:
+        return value.args[0]
+    return None
+
+
+def _made(roles: Roles, cls: ast.ClassDef) -> set[Val]:
+    """Every object of the class that the program makes."""
+    return {v for c in roles.calls for v in roles.values.eval(c) if v.kind == "object" and v.cls is cls}
+
+
+def _given(roles: Roles, made: Val, cls: ast.ClassDef, inside: ast.expr) -> Vals:
+    """The loaders that an object is given for the attribute that it goes through; none where the attribute may be anything else."""
+    init = roles.values.defs.method(cls, "__init__")
+    writes = [w for key in roles.values.keys(inside) for w in roles.writes(key)]
+    if init is None or len(writes) != 1 or not isinstance(made.node, ast.Call):
+        return NONE
+    write = writes[0]
+    if not isinstance(write, ast.Assign) or len(write.targets) != 1 or write not in init.body:
+        return NONE
+    parameter = roles.values.defs.handed_back(init, write.value)
+    given = roles.passed(made.node, init, parameter) if parameter is not None else None
+    return roles.loaders_of(given) if given is not None and not through(roles.names, given) else NONE
+
+
+def _uses(roles: Roles, objects: Vals) -> Iterator[ast.expr]:
+    """Where the program reads one of the objects."""
+    for n in roles.names.nodes:
+        if isinstance(n, ast.Name | ast.Attribute | ast.Subscript | ast.Call) and isinstance(getattr(n, "ctx", ast.Load()), ast.Load):
+            if roles.values.eval(n) & objects:
+                yield n
+
+
+def _trains_only(roles: Roles, node: ast.expr, loop: ast.For | ast.AsyncFor) -> bool:
+    """Whether a place that reads the object is one of training, only hands it on, or asks for its length or an attribute."""
+    names = roles.names
+    for other in (a for a in names.ancestors(node) if isinstance(a, ast.For | ast.AsyncFor)):
+        if names.is_inside(node, other.iter):
+            return other is loop or any(roles.reaches_backward(s) for s in other.body)
+    above = names.parent[node]
+    if isinstance(above, ast.keyword):
+        above = names.parent[above]
+    if isinstance(above, ast.Call) and above.func is not node:
+        own = any(isinstance(f, FunctionNode) for f, _ in roles.values.targets(above))
+        return own or names.dotted(above.func) in _COUNTS or through(names, above) is node
+    return isinstance(above, ast.Attribute | ast.Assign | ast.AnnAssign | ast.Return | ast.Expr | ast.Dict | ast.Tuple | ast.FormattedValue)
