@@ -6,7 +6,7 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from dpmigrate.facts.names import last
+from dpmigrate.facts.names import FunctionNode, last
 
 if TYPE_CHECKING:
     from dpmigrate.facts.script import Script
@@ -33,9 +33,16 @@ def path_form(script: Script, node: ast.expr, depth: int = _DEPTH) -> str:
         return f"{_part(script, node.left, depth)}{between}{_part(script, node.right, depth)}"
     if isinstance(node, ast.Call):
         return _called(script, node, depth)
-    if isinstance(node, ast.Name | ast.Attribute):
+    if isinstance(node, ast.Name | ast.Attribute) or (isinstance(node, ast.Subscript) and _keyword(script, node) is not None):
         return _variable(script, node, depth)
     return HOLE
+
+
+def path_forms(script: Script, node: ast.expr) -> frozenset[str]:
+    """The forms that a path may have: where calls give a parameter different ones, each of them, and its own, by its name."""
+    form = path_form(script, node)
+    given = _handed(script, node) if form.startswith("<") and isinstance(node, ast.Name | ast.Subscript) else []
+    return frozenset({form, *(path_form(script, e, _DEPTH - 1) for e in given)} - {HOLE})
 
 
 def _called(script: Script, node: ast.Call, depth: int) -> str:
@@ -49,7 +56,7 @@ def _called(script: Script, node: ast.Call, depth: int) -> str:
     return made.pop() if len(made) == 1 else HOLE
 
 
-def _variable(script: Script, node: ast.Name | ast.Attribute, depth: int) -> str:
+def _variable(script: Script, node: ast.Name | ast.Attribute | ast.Subscript, depth: int) -> str:
     keys = sorted(script.values.keys(node))
     stored = [w for k in keys for w in script.roles.writes(k)]
     only = stored[0] if len(stored) == 1 else None
@@ -63,12 +70,27 @@ def _variable(script: Script, node: ast.Name | ast.Attribute, depth: int) -> str
     return f"<{ast.unparse(node)}@{keys}>"
 
 
-def _handed(script: Script, node: ast.Name | ast.Attribute) -> list[ast.expr]:
+def _handed(script: Script, node: ast.Name | ast.Attribute | ast.Subscript) -> list[ast.expr]:
     """What calls give for a parameter, or its default; nothing where that is not known of one of them."""
+    if isinstance(node, ast.Subscript):
+        return _keyword(script, node) or []
     bound = list(script.names.bindings(script.names.scope_of[node], node.id)) if isinstance(node, ast.Name) else []
     given = [e for b in bound if b.how == "param" for e in script.roles.bound_to(b)]
     known = [e for e in given if e is not None]
     return known if all(b.how == "param" for b in bound) and len(known) == len(given) else []
+
+
+def _keyword(script: Script, node: ast.Subscript) -> list[ast.expr] | None:
+    """What calls give under a name that a function takes out of ``**kwargs``: ``kwargs["path"]``; None for any other item, and where a call does not say."""
+    if not (isinstance(node.value, ast.Name) and isinstance(node.slice, ast.Constant)):
+        return None
+    function = script.names.function(node)
+    collects = function.args.kwarg if isinstance(function, FunctionNode) else None
+    calls = script.values.callers.get(function, [])
+    if collects is None or collects.arg != node.value.id or not calls:
+        return None
+    given = [k.value for c in calls for k in c.keywords if k.arg == node.slice.value]
+    return given if len(given) == len(calls) else None
 
 
 def _several(stmt: ast.Assign | ast.AnnAssign) -> bool:

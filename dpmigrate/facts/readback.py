@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from dpmigrate.facts.names import FunctionNode, Loop, position
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.outside import COMMANDS
-from dpmigrate.facts.paths import HOLE, path_form
+from dpmigrate.facts.paths import path_forms
 from dpmigrate.facts.ranks import left_to_main, parted, run_apart, run_by_all
 from dpmigrate.facts.written import archives, opened, writes
 
@@ -67,7 +67,7 @@ def overwritten(script: Script) -> Iterator[ast.Call]:
     """The calls by which all ranks read a file that rank 0 writes anew in the same function, in the same run of it: it may be empty by then."""
     written = _written(script)
     for read, path in _reads(script) if written else ():
-        for write in written.get(path_form(script, path), ()) if _all_read(script, read) else ():
+        for write in _of(script, path, written) if _all_read(script, read) else ():
             if script.names.function(write) is script.names.function(read) and _comes_to(script, read, script.names.statement(write)):
                 yield read
                 break
@@ -81,7 +81,7 @@ def rewritten(script: Script) -> Iterator[tuple[ast.Call, ast.stmt]]:
     written = _written(script)
     for read, path in _reads(script) if written else ():
         function = script.names.function(read)
-        writes = [w for w in written.get(path_form(script, path), ()) if script.names.function(w) is not function]
+        writes = [w for w in _of(script, path, written) if script.names.function(w) is not function]
         if writes and isinstance(function, FunctionNode) and _all_read(script, read) and any(_soon(script, read, w) for w in writes):
             whole = script.names.statement(read)
             while whole not in function.body:
@@ -169,10 +169,14 @@ def _written(script: Script) -> dict[str, list[ast.AST]]:
     pairs = [(script.names.parent[p], p) for p in opened(script)] + [(c, a) for c in archives(script) for a in c.args[:1]]
     pairs += [(call, func.value) for call, func in script.methods(*_WRITE_METHODS)]
     for call, path in [*pairs, *((c, a) for c in writes(script) for a in (*c.args, *(k.value for k in c.keywords)))]:
-        form = path_form(script, path)
-        if form != HOLE and not script.made_once(call):
+        for form in path_forms(script, path) if not script.made_once(call) else ():
             found.setdefault(form, []).append(call)
     return found
+
+
+def _of(script: Script, path: ast.expr, written: dict[str, list[ast.AST]]) -> list[ast.AST]:
+    """The calls that may write the path."""
+    return list(dict.fromkeys(w for form in sorted(path_forms(script, path)) for w in written.get(form, ())))
 
 
 def _reads(script: Script) -> Iterator[tuple[ast.Call, ast.expr]]:
@@ -185,7 +189,7 @@ def _reads(script: Script) -> Iterator[tuple[ast.Call, ast.expr]]:
 
 def _before(script: Script, read: ast.Call, path: ast.expr, written: dict[str, list[ast.AST]]) -> Iterator[ast.AST]:
     """The calls that have written the path before it is read: they come first, or in the turn before of a loop round both."""
-    for write in written.get(path_form(script, path), ()):
+    for write in _of(script, path, written):
         loops = [a for a in script.names.ancestors(read) if isinstance(a, Loop)]
         earlier = script.values.order.when(read, script.names.statement(write)) != "before"
         if write is not read and (earlier or any(write in _run_in(script, a) for a in loops)):

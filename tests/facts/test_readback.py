@@ -36,3 +36,21 @@ def test_what_is_read_back(end: str, read: str, place: str) -> None:
     found = script(program(imports="import numpy as np", end=end))
     (call,) = read_backs(found)
     assert (ast.unparse(call), ast.unparse(waits_at(found, call))) == (read, place)
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        pytest.param("def keep(path):\n    np.save(path, model)\nkeep('a.npy')\nkeep('b.npy')\nx = np.load('b.npy')", id="given different paths"),
+        pytest.param("def keep(**kwargs):\n    np.save(kwargs['path'], model)\nkeep(path='b.npy')\nx = np.load('b.npy')", id="by a collected name"),
+        pytest.param("def keep(**kwargs):\n    np.save(kwargs['path'], model)\nkeep(path='a.npy')\nkeep(path='b.npy')\nx = np.load('b.npy')", id="by both"),
+    ],
+)
+def test_paths_that_calls_give(end: str) -> None:
+    (call,) = read_backs(script(program(imports="import numpy as np", end=end)))
+    assert ast.unparse(call) == "np.load('b.npy')"
+
+
+def test_another_path_than_calls_give() -> None:
+    end = "def keep(**kwargs):\n    np.save(kwargs['path'], model)\nkeep(path='a.npy', other='c.npy')\nkeep(path='b.npy')\nx = np.load('c.npy')"
+    assert list(read_backs(script(program(imports="import numpy as np", end=end)))) == []
