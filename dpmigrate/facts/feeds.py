@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from dpmigrate.facts.definitions import through
+from dpmigrate.facts.definitions import default, through
 from dpmigrate.facts.loops import chosen, rounds
 from dpmigrate.facts.names import FunctionNode, Loop, last, position
 from dpmigrate.facts.nodes import walk
@@ -47,9 +47,10 @@ class Cut:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Feed:
-    """``kind``: state · library · own · chained · chosen · made · drawn · unassigned · unseen · uncalled · elsewhere · cut · whole · unknown.
+    """``kind``: state · library · own · chained · chosen · made · drawn · unassigned · unseen · uncalled · ungiven · elsewhere · gathered · cut · whole · unknown.
 
-    ``node`` shows it, ``what`` is the state, the stream, the class or the call, as written; ``by`` what makes it, where that has a name.
+    ``node`` shows it, ``what`` is the state, the stream, the class or the call, as written; ``by`` what makes it, where that has a name. ``gathered`` are
+    the batches of a loop inside of one step, ``ungiven`` is a parameter that a call does not give.
     """
 
     kind: str
@@ -72,13 +73,26 @@ class _Search:
         self.loops = list(dict.fromkeys(rounds(roles, backward)))
 
     def answer(self) -> Feed:
-        for found in (self._state(), *map(self._stream_of, self.loops), self._cut(), self._made(), self._whole()):
+        for found in (self._state(), *map(self._stream_of, self.loops), self._cut(), self._gathered(), self._made(), self._whole()):
             if found is not None:
                 return found
         function = next((a for a in self.names.ancestors(self.backward) if isinstance(a, FunctionNode)), None)
-        if function is not None and not self.loops and not self.roles.values.callers.get(function) and not function.decorator_list:
+        if function is not None and not self.roles.values.callers.get(function) and not function.decorator_list:
             return Feed("uncalled", function, function.name)
         return Feed("unknown", self.backward)
+
+    def _gathered(self) -> Feed | None:
+        """A loop over a loader inside of one step: the loss is made of all the batches that it takes."""
+        for body in self._bodies[1:]:
+            for loop in (n for n in walk(body) if isinstance(n, ast.For)):
+                if self.roles.loaders_of(loop.iter) and not self.roles.quiet(loop) and any(self.names.is_inside(p, loop) for p in self._passes_within(loop)):
+                    return Feed("gathered", loop, short(self._source(loop.iter)))
+        return None
+
+    def _passes_within(self, loop: Loop) -> list[ast.Call]:
+        """The calls in a loop that the loss may be made of: passes of the model, or functions that it is given to."""
+        made = {c for p in self._pieces for c in walk(p) if isinstance(c, ast.Call)}
+        return [c for c in walk(loop) if isinstance(c, ast.Call) and c in made]
 
     # ------------------------------------------------------------------ what the step is made of
     @cached_property
@@ -153,7 +167,7 @@ class _Search:
             if isinstance(n, ast.Assign) and isinstance(n.value, ast.Call) and (drawn := self._next(n.value)) is not None:
                 taken.append((self._source(drawn), _targets(n)))
         for expr, targets in taken:
-            if targets & self._words and not self._counts(expr) and (found := self._stream(loop, expr)) is not None:
+            if targets & self._words and not counts(self.roles, expr) and (found := self._stream(loop, expr)) is not None:
                 return found
         return None
 
@@ -167,9 +181,6 @@ class _Search:
         if self.names.dotted(call.func) == "?.next" and call.args:
             return call.args[0]
         return call.func.value if isinstance(call.func, ast.Attribute) and call.func.attr in ("next", "__next__") else None
-
-    def _counts(self, expr: ast.expr) -> bool:
-        return isinstance(expr, ast.Call) and last(expr.func) in ("range", "trange", "count")
 
     def _stream(self, loop: Loop, expr: ast.expr) -> Feed | None:
         what = short(expr)
@@ -198,18 +209,31 @@ class _Search:
         called = next((v for v in made if isinstance(v, ast.Call)), None)
         if called is not None and not self.names.dotted(called.func).startswith(("?.", "torch.", "numpy.")):
             return Feed("elsewhere", loop, short(expr), short(called.func))
+        while isinstance(expr, ast.Subscript):  # loaders[phase]
+            expr = expr.value
         if not isinstance(expr, ast.Name):
             return None
         parameters = [b for b in self.names.bindings(self.names.scope_of[expr], expr.id) if b.how == "param"]
         function = self.names.scope_of[expr].node
         if parameters and isinstance(function, FunctionNode):
             given = [g for b in parameters for g in self.roles.handed(b)]
+            if not given:
+                return Feed("uncalled", function, function.name) if not function.decorator_list else None
+            left_out = next((c for c in self.roles.values.callers[function] if self._leaves_out(c, function, expr.id)), None)
+            if left_out is not None:
+                return Feed("ungiven", left_out, expr.id, function.name)
             lost = next((g for g in given if isinstance(g, ast.Name) and self._missing(g)), None)
-            return Feed("uncalled", function, function.name) if not given else Feed("unassigned", loop, lost.id) if lost is not None else None
+            return Feed("unassigned", loop, lost.id) if lost is not None else None
         if self._missing(expr):
             return Feed("unassigned", loop, expr.id)
         begun = next((v.args[0] for v in made if isinstance(v, ast.Call) and self.names.dotted(v.func) == "?.iter" and v.args), None)
         return Feed("unseen", loop, short(begun)) if begun is not None else None
+
+    def _leaves_out(self, call: ast.Call, function: FunctionNode, parameter: str) -> bool:
+        """Whether a call does not give a parameter that has no default; not where it spreads a list or a dictionary."""
+        spread = any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords)
+        arg = next((a for a in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs) if a.arg == parameter), None)
+        return not spread and arg is not None and default(function.args, arg) is None and self.roles.passed(call, function, parameter) is None
 
     def _missing(self, name: ast.Name) -> bool:
         return self.names.owner(self.names.scope_of[name], name.id) is None and not self.names.stars
@@ -335,6 +359,25 @@ def _targets(stmt: ast.Assign) -> set[str]:
 
 def _in_slice(target: ast.expr, name: ast.Name) -> bool:
     return any(isinstance(n, ast.Subscript) and any(x is name for x in walk(n.slice)) for n in walk(target))
+
+
+def behind(roles: Roles, node: ast.expr, depth: int = 6) -> ast.expr:
+    """What a variable or a parameter is made of, where it is given one value: ``load()[:100]`` for ``data``, of ``data = load()[:100]``, ``train(data)``."""
+    while depth and isinstance(node, ast.Name):
+        bound = list(roles.names.bindings(roles.names.scope_of[node], node.id))
+        given = [e for b in bound for e in roles.bound_to(b)] if all(b.how in ("assign", "param") for b in bound) else []
+        if len(given) != 1 or given[0] is None:
+            break
+        node, depth = given[0], depth - 1
+    return node
+
+
+def counts(roles: Roles, expr: ast.expr) -> bool:
+    """Whether a loop over the expression counts its turns: ``range(steps)``, ``bar`` of ``bar = tqdm(range(steps))``."""
+    expr = behind(roles, expr)
+    while (inner := through(roles.names, expr)) is not None:
+        expr = behind(roles, inner)
+    return isinstance(expr, ast.Call) and last(expr.func) in ("range", "trange", "count")
 
 
 def short(node: ast.AST, most: int = 60) -> str:

@@ -33,9 +33,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dpmigrate.facts.feeds import Cut, Feed, feed, short
+from dpmigrate.facts.definitions import through
+from dpmigrate.facts.feeds import Cut, Feed, behind, counts, feed, short
 from dpmigrate.facts.loops import rounds
-from dpmigrate.facts.names import Loop
+from dpmigrate.facts.names import FunctionNode, Loop
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Severity
@@ -111,7 +112,18 @@ _SAID = {
         "each batch is the next one of {what}, and it is not seen that this is a DataLoader",
         "if it is one, give it a variable of its own; several loaders are seen in [DataLoader(…) for … in …], or in a list that is filled by append",
     ),
-    "uncalled": ("nothing in this program calls {what}", "call it in this program, with a DataLoader that the program makes"),
+    "uncalled": (
+        "nothing in this program calls {what}",
+        "call it in this program, with a DataLoader that the program makes; what this program does not use, take out",
+    ),
+    "ungiven": (
+        "the loop goes over {what}, a parameter of {by} that this call of it does not give",
+        "give it the DataLoader of the training data: as it stands, Python stops there",
+    ),
+    "gathered": (
+        "each step goes over {what} in a loop of its own, and trains on all the batches that it takes there at once",
+        "make them one batch of a DataLoader, or accumulate gradients: backward() for each of these batches, in that loop",
+    ),
     "elsewhere": (
         "the loop goes over {what}, and nothing says that what {by} makes is a DataLoader",
         "if it is one, call it train_loader, or make it in this program",
@@ -137,7 +149,8 @@ _LIBRARIES = {
 
 
 def _hit(script: Script, lost: list[ast.Call]) -> Hit:
-    backward = next((b for b in lost if _is_stepped(script, b)), lost[0])
+    used = [b for b in lost if _is_used(script, b)] or lost
+    backward = next((b for b in used if _is_stepped(script, b)), used[0])
     found = feed(script.roles, backward)
     words, advice = _SAID[found.kind]
     if found.kind == "library":
@@ -150,6 +163,24 @@ def _hit(script: Script, lost: list[ast.Call]) -> Hit:
         **(_lines(found.cut) if found.cut is not None else {}),
     }
     return Hit(backward, f"no DataLoader is seen to feed this step: {words.format(**given)}{_place(script, found, backward)}", advice=advice.format(**given))
+
+
+def _is_used(script: Script, backward: ast.Call) -> bool:
+    """Whether the function of a backward, if there is one, is named anywhere: where there are several, one that nothing uses is not the one to speak of."""
+    function = script.names.function(backward)
+    if not isinstance(function, FunctionNode):
+        return True
+    method = script.names.cls(function) is not None
+    named = script.names.attributes(function.name) if method else script.names.reads(function.name)
+    return bool(script.values.callers.get(function) or named) or function.name in ("forward", "__call__")
+
+
+def _made_of(script: Script, node: ast.expr) -> str:
+    """What the variable is made of that a loop goes over, where that stands elsewhere."""
+    while (inner := through(script.names, node)) is not None:
+        node = inner
+    found = behind(script.roles, node)
+    return f"; {short(node)} is {short(found)} ({script.where(found)})" if found is not node else ""
 
 
 def _is_stepped(script: Script, backward: ast.Call) -> bool:
@@ -175,7 +206,9 @@ def _place(script: Script, found: Feed, backward: ast.Call) -> str:
 def _instead(script: Script, backward: ast.Call) -> str:
     loop = next(rounds(script.roles, backward), None)
     if isinstance(loop, ast.For | ast.AsyncFor):
+        if counts(script.roles, loop.iter):
+            return f"the loop over {short(loop.iter)} counts steps, and it is not seen where each of them has its samples from"
         corner = script.values.lookups.behind(loop.iter)
         by_name = f", which is found by {corner} when the program runs," if corner else ""
-        return f"it is not seen that {short(loop.iter)}{by_name} gives the batches of a DataLoader"
+        return f"it is not seen that {short(loop.iter)}{by_name} gives the batches of a DataLoader{_made_of(script, loop.iter)}"
     return "it is not seen where the while loop has its batches from" if loop is not None else "it stands in no loop"

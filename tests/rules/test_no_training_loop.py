@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.pipeline import findings
 from tests.rules.program import STEP, found, hits, refused
 
 
@@ -166,3 +167,62 @@ def test_batches_of_what_is_not_seen_to_be_a_loader() -> None:
     parts = {"before": "device = torch.device('cpu')\nsets = [0] * 3\nsets[1] = loader", "epoch_start": "it = iter(sets[epoch])"}
     (one,) = hits("DPM901", batches="for i in range(9):", step=step, **parts)
     assert "each batch is the next one of sets[epoch], and it is not seen that this is a DataLoader" in one.message
+
+
+_LOOP = "def fit({parameters}):\n    for x, y in {over}:\n        optimizer.zero_grad()\n        F.cross_entropy(model(x), y).backward()\n        optimizer.step()\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        pytest.param(_LOOP.format(parameters="loaders", over="loaders['train']"), "nothing in this program calls fit", id="a key of what nobody gives"),
+        pytest.param(
+            _LOOP.format(parameters="batches, **options", over="enumerate(batches)") + "fit(loader=1)\n",
+            "the loop goes over batches, a parameter of fit that this call of it does not give", id="a parameter that is not given",
+        ),
+        pytest.param(
+            "samples = [(1, 2), (3, 4)]\nkept = samples[:1]\n" + _LOOP.format(parameters="data", over="enumerate(data)") + "fit(kept)\n",
+            "it is not seen that enumerate(data) gives the batches of a DataLoader; data is samples[:1]", id="where a list comes from",
+        ),
+        pytest.param(
+            "bar = tqdm(range(9))\n" + _LOOP.format(parameters="", over="bar").replace("x, y in", "step in").replace("def fit():\n", "if True:\n").replace("y)", "x)"),
+            "the loop over bar counts steps, and it is not seen where each of them has its samples from", id="a bar that counts",
+        ),
+    ],
+)  # fmt: skip
+def test_what_feeds_it_instead(text: str, said: str) -> None:
+    top = "import torch\nimport torch.nn.functional as F\nfrom tqdm import tqdm\nmodel = torch.nn.Linear(1, 1)\noptimizer = torch.optim.SGD(model.parameters(), lr=1)\n"
+    (message,) = [f.message for f in findings(top + text) if f.code == "DPM901"]
+    assert said in message
+
+
+def test_a_loop_over_a_loader_inside_of_a_step() -> None:
+    text = """\
+import torch
+import torch.nn.functional as F
+from torch.utils.data import DataLoader
+model = torch.nn.Linear(1, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=1)
+loader = DataLoader(torch.load("x.pt"), batch_size=8)
+def gathered(batches):
+    loss = 0
+    for x, y in batches:
+        loss = loss + F.cross_entropy(model(x), y)
+    return loss
+for step in range(9):
+    optimizer.zero_grad()
+    loss = gathered(loader)
+    loss.backward()
+    optimizer.step()
+"""
+    (message,) = [f.message for f in findings(text) if f.code == "DPM901"]
+    assert "each step goes over batches in a loop of its own, and trains on all the batches that it takes there at once (line 9)" in message
+
+
+def test_the_words_are_about_what_is_used() -> None:
+    spare = _LOOP.format(parameters="batches", over="batches").replace("fit", "spare")
+    used = _LOOP.format(parameters="batches", over="batches")
+    top = "import torch\nimport torch.nn.functional as F\nimport data\nmodel = torch.nn.Linear(1, 1)\noptimizer = torch.optim.SGD(model.parameters(), lr=1)\n"
+    text = top + "class Trainer(data.Base):\n" + "".join(f"    {line}\n" for line in (spare + used).splitlines()).replace("(batches)", "(self, batches)") + "Trainer().fit(data.stream())\n"
+    (message,) = [f.message for f in findings(text) if f.code == "DPM901"]
+    assert "nothing in this program calls" not in message
