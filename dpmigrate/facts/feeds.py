@@ -47,7 +47,8 @@ class Cut:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Feed:
-    """``kind``: state · library · own · chained · chosen · made · drawn · unassigned · unseen · uncalled · ungiven · elsewhere · gathered · cut · whole · unknown.
+    """``kind``: state · library · own · chained · chosen · made · drawn · unassigned · unseen · uncalled · ungiven · elsewhere · gathered · cut · whole ·
+    unknown.
 
     ``node`` shows it, ``what`` is the state, the stream, the class or the call, as written; ``by`` what makes it, where that has a name. ``gathered`` are
     the batches of a loop inside of one step, ``ungiven`` is a parameter that a call does not give.
