@@ -7,8 +7,8 @@ random numbers, and what shows what it is given, is told here.
 from __future__ import annotations
 
 from dpmigrate.execution.values import NOTHING, Data, Value, const
+from dpmigrate.library.constructors import collected
 from dpmigrate.library.effects import same
-from dpmigrate.library.iterators import collected
 from dpmigrate.library.pure import FAMILIES, Family, computed
 from dpmigrate.library.sites import Row, Site, prefixed
 

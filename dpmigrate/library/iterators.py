@@ -1,4 +1,4 @@
-"""Python's iterators and containers: range, zip, list, map
+"""Python's iterators: range, enumerate, zip, next
 (https://docs.python.org/3/library/functions.html).
 """
 
@@ -9,14 +9,13 @@ from collections.abc import Sequence
 
 from dpmigrate.execution import arithmetic, placements, samples
 from dpmigrate.execution.arguments import Arguments
-from dpmigrate.execution.containers import CALLED, TAKEN
-from dpmigrate.execution.divergence import apart, differing, in_no_order, some_order
+from dpmigrate.execution.containers import TAKEN
+from dpmigrate.execution.divergence import apart, differing, some_order
 from dpmigrate.execution.objects import ELEMENTS, LENGTH, Object
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import (
     NONE,
     NOTHING,
-    ONE_SAMPLE,
     PLACE,
     SETTING,
     Const,
@@ -31,11 +30,10 @@ from dpmigrate.execution.values import (
     items,
     join,
     only,
-    origins,
     value,
 )
-from dpmigrate.library.sites import LEAST, Effect, Row, Site, examples, rows_of
-from dpmigrate.library.sizes import is_shape, size_of
+from dpmigrate.library.sites import LEAST, Row, Site
+from dpmigrate.library.sizes import size_of
 
 _DOC = "https://docs.python.org/3/library/functions.html"
 #: functions that take all items of what they are given, at once
@@ -50,56 +48,6 @@ WHOLE_LIBRARIES = ("torch.", "numpy.", "statistics.")
 FIRST = "#first"
 #: numbers of turns that are the same on every rank
 _ALIKE = (*placements.EQUAL, Kind.SIZE)
-
-
-def length(site: Site) -> Value:
-    """``len(x)``: of rows their number, of a container what is known of it."""
-    given = site.get(0) or ()
-    found: list[Value] = []
-    for atom in given:
-        made = site.m.object(atom)
-        listed = site.m.known_elements((atom,))
-        if isinstance(atom, Data) and atom.kind == "shape":
-            found.append(SETTING)
-        elif isinstance(atom, Data):
-            rows = rows_of((atom,))
-            if rows is not None:
-                found.append(size_of(site, rows, 0))
-                continue
-            # a sample's own sequence may be as long as no other one
-            own = atom.turn and atom.placement.kind is Kind.TERM
-            lost = atom.placement.kind in (Kind.UNKNOWN, Kind.PER_RANK)
-            p = placements.TERM if own else atom.placement if lost else placements.UNIFORM
-            found.append(
-                arithmetic.derived(
-                    "len", p, [(atom,)], site.node, kind="number", gradient="none", keep_axes=False
-                )
-            )
-        elif listed is not None:
-            found.append(const(len(listed)))
-        elif made is not None and (method := site.m.method_of(made, "__len__")) is not None:
-            found.append(site.m.call(value(method), Arguments(), site.node, site.frame))
-        elif made is not None:
-            held = site.m.count(made)
-            said = site.m.library.method(site.m, atom, "__len__", Arguments(), site.node, site.frame)
-            of_all = held if samples.all_of_batch(site.m, made) else None
-            found.append(of_all or _samples_in(site, made) or held or said or SETTING)
-        else:
-            found.append(SETTING)
-    return join(*found)
-
-
-def _samples_in(site: Site, made: Object) -> Value:
-    """The number of items of a list into which a rank has put its samples one by one: a part of
-    those of all ranks.
-    """
-    for d in data(site.m.heap.read((made.number, ELEMENTS)) or NOTHING):
-        if d.placement.kind is Kind.PER_RANK and any(o.word == ONE_SAMPLE for o in origins(d.origin)):
-            return arithmetic.derived(
-                "len", placements.SUM, [value(d)], site.node, kind="number", gradient="none",
-                keep_axes=False,
-            )  # fmt: skip
-    return NOTHING
 
 
 def range_(site: Site) -> Value:
@@ -311,125 +259,8 @@ def _index(site: Site, made: Object) -> Value:
     return value(Data("number", placements.PER_RANK, origin=origin))
 
 
-def mapped(site: Site) -> Value:
-    """``map(f, xs)``: the function is called for each element."""
-    function, *sources = site.arguments.positional or [NOTHING]
-    if any(site.m.library.draws(site.m, s) for s in sources):
-        return _applied(site, "map", function, sources)
-    made = site.m.harmless(lambda: _at_once(site, function, sources)) if site.node not in site.m.at_once else None
-    if made is None and site.node not in site.m.at_once:
-        return site.m.made_later("map", [function, *sources], site.node, site.frame)
-    return made or _at_once(site, function, sources)
-
-
-def _at_once(site: Site, function: Value, sources: list[Value]) -> Value:
-    """``map`` where all items are taken, or making them does no more than that."""
-    found = site.m.call_each(function, sources, site.node, site.frame)
-    exact = all(site.m.known_elements(s, CALLED) is not None for s in sources)
-    return site.m.listed(found, site.node, site.frame, exact=exact, by=[] if exact else sources)
-
-
-def _applied(site: Site, name: str, function: Value, sources: list[Value]) -> Value:
-    """``map`` and ``filter`` of batches: the function is called where a batch is taken."""
-    made = over(site, name, sources)
-    site.m.heap.write((site.m.objects(made)[0].number, "function"), function)
-    return made
-
-
 def _call(site: Site, function: Value, given: list[Value]) -> Value:
     return site.m.call(function, Arguments(given), site.node, site.frame)
-
-
-def filtered(site: Site) -> Value:
-    """``filter(f, xs)``: of parameters some, of rows some."""
-    function, source = site.get(0) or NOTHING, site.get(1) or NOTHING
-    if site.m.library.draws(site.m, source):
-        return _applied(site, "filter", function, [source])
-    if function == NONE or site.node in site.m.at_once:
-        return _some(site, function, source)
-    made = site.m.harmless(lambda: _some(site, function, source))
-    return made if made is not None else site.m.made_later("filter", [function, source], site.node, site.frame)
-
-
-def _some(site: Site, function: Value, source: Value) -> Value:
-    """``filter`` where all items are taken, or choosing them does no more than that."""
-    source = site.m.laid_out(source, site.node, site.frame)
-    elements = site.m.taken(source, site.node, site.frame)
-    test = elements
-    if function != NONE:
-        test = join(*site.m.call_each(function, [source], site.node, site.frame))
-    test = site.m.condition(test, site.node, site.frame)
-    out = site.m.listed([samples.loose(elements)], site.node, site.frame, exact=False, by=[source])
-    parted = site.m.parting(test, site.node)
-    if parted is not None:  # other items on each rank
-        (made,) = site.m.objects(out)
-        site.m.mixed(made, parted)
-        site.m.heap.write((made.number, LENGTH), differing(SETTING, parted))
-    return out
-
-
-def collected(kind: str) -> Effect:
-    """``list(x)``, ``tuple(x)``, ``set(x)``, ``sorted(x)``."""
-
-    def effect(site: Site) -> Value:
-        source = site.get(0)
-        if source is None:
-            return site.m.listed([], site.node, site.frame, kind=kind)
-        listed = site.m.known_elements(source)
-        if site.word in ("list", "tuple") and len(source) == 1 and is_shape(source[0]):
-            return source  # its length is not known, and it is no other sequence
-        if listed is not None:
-            if site.word == "tuple":
-                return items(listed)
-            exact = site.word not in ("set", "frozenset", "sorted")
-            made = site.m.listed(listed, site.node, site.frame, exact=exact, kind=kind)
-            return _sorted(site, made)
-        elements = site.m.taken(source, site.node, site.frame)
-        if site.word not in ("list", "tuple"):
-            elements = samples.loose(in_no_order(elements) if site.word != "deque" else elements)
-        made = site.m.listed([elements], site.node, site.frame, exact=False, kind=kind)
-        counted_by(site, site.m.objects(made)[0], [source])
-        least = [site.m.heap.read((o.number, LEAST)) for o in site.m.objects(source)]
-        if len(least) == len(source) == 1 and least[0]:
-            site.m.heap.write((site.m.objects(made)[0].number, LEAST), least[0])
-        return _sorted(site, made)
-
-    return effect
-
-
-def _sorted(site: Site, made: Value) -> Value:
-    """What ``sorted`` gives, in an order that its key says."""
-    if site.word == "sorted":
-        (listed,) = site.m.objects(made)
-        site.m.mixed(listed, site.m.order_of(made, site.arguments, site.node, site.frame))
-    return made
-
-
-def dictionary(site: Site) -> Value:
-    """``dict(a=1)``, ``dict(other)``, ``dict(pairs)``."""
-    made = site.made("dict")
-    for v in site.arguments.positional:
-        listed = site.m.known_elements(v)
-        pairs = [site.m.known_elements(p) for p in listed] if listed is not None else []
-        if (
-            listed is not None
-            and all(p is not None and len(p) == 2 for p in pairs)
-            and not _dicts(site, v)
-        ):
-            for p in pairs:
-                assert p is not None
-                site.m.set_item(value(Ref(made.number)), p[0], p[1], site.node, site.frame)
-        else:
-            site.m.merge(made, v, site.node, site.frame)
-    for name, v in site.arguments.keywords.items():
-        site.m.heap.put((made.number, Const("str", name)), v)
-    if site.arguments.stars:
-        site.m.heap.widen((made.number, "*"), site.arguments.stars)
-    return value(Ref(made.number))
-
-
-def _dicts(site: Site, v: Value) -> bool:
-    return any(o.kind == "dict" for o in site.m.objects(v))
 
 
 def next_(site: Site) -> Value:
@@ -456,40 +287,11 @@ def next_(site: Site) -> Value:
 
 
 ROWS = (
-    Row(
-        "builtins.len",
-        length,
-        examples("""
-len(x)
-len(torch.cat([x, y]))
-len(x[x[:, 0] > 0])
-len([x, y])
-len(x.t())
-len(x.mean(0))
-"""),
-        _DOC,
-    ),
     Row("builtins.range", range_, source=_DOC),
     Row("builtins.enumerate", enumerate_, source=_DOC),
     Row("builtins.zip itertools.zip_longest", zip_, source=_DOC),
     Row("builtins.iter builtins.reversed", wrapped, source=_DOC),
     Row("itertools.cycle itertools.islice itertools.tee itertools.repeat", wrapped, source=_DOC),
-    Row("builtins.map", mapped, ("list(map(torch.exp, [x, y]))[0]",), _DOC),
-    Row("builtins.filter", filtered, source=_DOC),
-    Row(
-        "builtins.list builtins.tuple",
-        collected("list"),
-        ("list([x, y])[1]", "tuple([x, y])[0]"),
-        _DOC,
-    ),
-    Row(
-        "collections.deque",
-        collected("list"),
-        source="https://docs.python.org/3/library/collections.html",
-    ),
-    Row("builtins.sorted", collected("list"), source=_DOC),
-    Row("builtins.set builtins.frozenset", collected("set"), source=_DOC),
-    Row("builtins.dict collections.OrderedDict", dictionary, ("dict(a=x)['a']",), _DOC),
     Row("builtins.next", next_, source=_DOC),
     Row("<iterator|bar|loader>.next <iterator|bar|loader>.__next__", next_, source=_DOC),
     Row("<iterator>.__iter__", iterate, source=_DOC),

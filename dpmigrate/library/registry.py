@@ -15,6 +15,7 @@ from dpmigrate.library import (
     collections,
     command_line,
     configs,
+    constructors,
     detection,
     devices,
     distributed,
@@ -25,7 +26,9 @@ from dpmigrate.library import (
     hooks,
     iterators,
     kernels,
+    lengths,
     losses,
+    mapping,
     metrics,
     models_with_loss,
     module_lists,
@@ -73,7 +76,8 @@ if TYPE_CHECKING:
 
 #: the tables; where two have a row of one name the later one counts, and the earlier ``pattern``
 TABLES: tuple[ModuleType, ...] = (
-    torch_tools, builtins, reflection, iterators, collections, command_line, stdlib, processes,
+    torch_tools, builtins, reflection, iterators, constructors, lengths, mapping, collections,
+    command_line, stdlib, processes,
     writers, texts, numpy, torch_math, torch_products, torch_more, torch_distributions,
     torch_factories, torch_shapes, torch_sparse, torch_tensor, gradients, modules, hooks, unseen_models, wrappers, losses, module_lists, torch_nn,
     torch_optim, torch_amp, torch_data, batches, torch_process, devices, distributed, runtime,

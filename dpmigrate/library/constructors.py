@@ -1,0 +1,102 @@
+"""Containers made of what they are given: list, tuple, set, dict
+(https://docs.python.org/3/library/stdtypes.html).
+"""
+
+from __future__ import annotations
+
+from dpmigrate.execution import samples
+from dpmigrate.execution.divergence import in_no_order
+from dpmigrate.execution.values import (
+    Const,
+    Ref,
+    Value,
+    items,
+    value,
+)
+from dpmigrate.library.iterators import counted_by
+from dpmigrate.library.sites import LEAST, Effect, Row, Site
+from dpmigrate.library.sizes import is_shape
+
+_DOC = "https://docs.python.org/3/library/functions.html"
+
+
+def collected(kind: str) -> Effect:
+    """``list(x)``, ``tuple(x)``, ``set(x)``, ``sorted(x)``."""
+
+    def effect(site: Site) -> Value:
+        source = site.get(0)
+        if source is None:
+            return site.m.listed([], site.node, site.frame, kind=kind)
+        listed = site.m.known_elements(source)
+        if site.word in ("list", "tuple") and len(source) == 1 and is_shape(source[0]):
+            return source  # its length is not known, and it is no other sequence
+        if listed is not None:
+            if site.word == "tuple":
+                return items(listed)
+            exact = site.word not in ("set", "frozenset", "sorted")
+            made = site.m.listed(listed, site.node, site.frame, exact=exact, kind=kind)
+            return _sorted(site, made)
+        elements = site.m.taken(source, site.node, site.frame)
+        if site.word not in ("list", "tuple"):
+            elements = samples.loose(in_no_order(elements) if site.word != "deque" else elements)
+        made = site.m.listed([elements], site.node, site.frame, exact=False, kind=kind)
+        counted_by(site, site.m.objects(made)[0], [source])
+        least = [site.m.heap.read((o.number, LEAST)) for o in site.m.objects(source)]
+        if len(least) == len(source) == 1 and least[0]:
+            site.m.heap.write((site.m.objects(made)[0].number, LEAST), least[0])
+        return _sorted(site, made)
+
+    return effect
+
+
+def _sorted(site: Site, made: Value) -> Value:
+    """What ``sorted`` gives, in an order that its key says."""
+    if site.word == "sorted":
+        (listed,) = site.m.objects(made)
+        site.m.mixed(listed, site.m.order_of(made, site.arguments, site.node, site.frame))
+    return made
+
+
+def dictionary(site: Site) -> Value:
+    """``dict(a=1)``, ``dict(other)``, ``dict(pairs)``."""
+    made = site.made("dict")
+    for v in site.arguments.positional:
+        listed = site.m.known_elements(v)
+        pairs = [site.m.known_elements(p) for p in listed] if listed is not None else []
+        if (
+            listed is not None
+            and all(p is not None and len(p) == 2 for p in pairs)
+            and not _dicts(site, v)
+        ):
+            for p in pairs:
+                assert p is not None
+                site.m.set_item(value(Ref(made.number)), p[0], p[1], site.node, site.frame)
+        else:
+            site.m.merge(made, v, site.node, site.frame)
+    for name, v in site.arguments.keywords.items():
+        site.m.heap.put((made.number, Const("str", name)), v)
+    if site.arguments.stars:
+        site.m.heap.widen((made.number, "*"), site.arguments.stars)
+    return value(Ref(made.number))
+
+
+def _dicts(site: Site, v: Value) -> bool:
+    return any(o.kind == "dict" for o in site.m.objects(v))
+
+
+ROWS = (
+    Row(
+        "builtins.list builtins.tuple",
+        collected("list"),
+        ("list([x, y])[1]", "tuple([x, y])[0]"),
+        _DOC,
+    ),
+    Row(
+        "collections.deque",
+        collected("list"),
+        source="https://docs.python.org/3/library/collections.html",
+    ),
+    Row("builtins.sorted", collected("list"), source=_DOC),
+    Row("builtins.set builtins.frozenset", collected("set"), source=_DOC),
+    Row("builtins.dict collections.OrderedDict", dictionary, ("dict(a=x)['a']",), _DOC),
+)  # fmt: skip

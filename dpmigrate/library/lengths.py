@@ -1,0 +1,93 @@
+"""``len(x)``: how many rows a batch has, and how many items a container
+(https://docs.python.org/3/library/functions.html#len).
+"""
+
+from __future__ import annotations
+
+from dpmigrate.execution import arithmetic, placements, samples
+from dpmigrate.execution.arguments import Arguments
+from dpmigrate.execution.objects import ELEMENTS, Object
+from dpmigrate.execution.placements import Kind
+from dpmigrate.execution.values import (
+    NOTHING,
+    ONE_SAMPLE,
+    SETTING,
+    Data,
+    Value,
+    const,
+    data,
+    join,
+    origins,
+    value,
+)
+from dpmigrate.library.sites import Row, Site, examples, rows_of
+from dpmigrate.library.sizes import size_of
+
+_DOC = "https://docs.python.org/3/library/functions.html"
+
+
+def length(site: Site) -> Value:
+    """``len(x)``: of rows their number, of a container what is known of it."""
+    given = site.get(0) or ()
+    found: list[Value] = []
+    for atom in given:
+        made = site.m.object(atom)
+        listed = site.m.known_elements((atom,))
+        if isinstance(atom, Data) and atom.kind == "shape":
+            found.append(SETTING)
+        elif isinstance(atom, Data):
+            rows = rows_of((atom,))
+            if rows is not None:
+                found.append(size_of(site, rows, 0))
+                continue
+            # a sample's own sequence may be as long as no other one
+            own = atom.turn and atom.placement.kind is Kind.TERM
+            lost = atom.placement.kind in (Kind.UNKNOWN, Kind.PER_RANK)
+            p = placements.TERM if own else atom.placement if lost else placements.UNIFORM
+            found.append(
+                arithmetic.derived(
+                    "len", p, [(atom,)], site.node, kind="number", gradient="none", keep_axes=False
+                )
+            )
+        elif listed is not None:
+            found.append(const(len(listed)))
+        elif made is not None and (method := site.m.method_of(made, "__len__")) is not None:
+            found.append(site.m.call(value(method), Arguments(), site.node, site.frame))
+        elif made is not None:
+            held = site.m.count(made)
+            said = site.m.library.method(site.m, atom, "__len__", Arguments(), site.node, site.frame)
+            of_all = held if samples.all_of_batch(site.m, made) else None
+            found.append(of_all or _samples_in(site, made) or held or said or SETTING)
+        else:
+            found.append(SETTING)
+    return join(*found)
+
+
+def _samples_in(site: Site, made: Object) -> Value:
+    """The number of items of a list into which a rank has put its samples one by one: a part of
+    those of all ranks.
+    """
+    for d in data(site.m.heap.read((made.number, ELEMENTS)) or NOTHING):
+        if d.placement.kind is Kind.PER_RANK and any(o.word == ONE_SAMPLE for o in origins(d.origin)):
+            return arithmetic.derived(
+                "len", placements.SUM, [value(d)], site.node, kind="number", gradient="none",
+                keep_axes=False,
+            )  # fmt: skip
+    return NOTHING
+
+
+ROWS = (
+    Row(
+        "builtins.len",
+        length,
+        examples("""
+len(x)
+len(torch.cat([x, y]))
+len(x[x[:, 0] > 0])
+len([x, y])
+len(x.t())
+len(x.mean(0))
+"""),
+        _DOC,
+    ),
+)  # fmt: skip
