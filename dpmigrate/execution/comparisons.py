@@ -6,7 +6,7 @@ import ast
 from abc import abstractmethod
 from typing import Any, TypeGuard
 
-from dpmigrate.execution import arithmetic, divergence, placements, samples
+from dpmigrate.execution import arithmetic, derivation, divergence, folding, placements, samples
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.literals import LiteralParts
 from dpmigrate.execution.machine import Frame
@@ -121,14 +121,14 @@ class ComparisonParts(LiteralParts):
         differ = [a for v in held for a in v if atom_placement(a).kind not in placements.EQUAL]
         if not differ or not samples.of_turn(tuple(differ)):
             return NOTHING
-        return arithmetic.derived(
+        return derivation.derived(
             "comparison", placements.TERM, held, node, kind="mask", gradient="none", axes=0
         )
 
     def _comparison(
         self, op: ast.cmpop, left: Value, right: Value, node: ast.AST, frame: Frame
     ) -> Value | None:
-        known = arithmetic.compared(op, left, right)
+        known = folding.compared(op, left, right)
         if known is not None:
             return const(known)
         same = isinstance(op, ast.Is | ast.Eq)

@@ -8,7 +8,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any
 
-from dpmigrate.execution import arithmetic, divergence, placements, samples
+from dpmigrate.execution import arithmetic, divergence, folding, placements, samples
 from dpmigrate.execution.comparisons import ComparisonParts
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.names import LISTED
@@ -163,10 +163,10 @@ class OperatorParts(ComparisonParts):
         carries: bool = False,
     ) -> Value:  # fmt: skip
         """``left op right``; ``carries`` where an operand may be of an earlier turn of a loop."""
-        folded = arithmetic.folded(op, left, right)
+        folded = folding.folded(op, left, right)
         if folded is not None:
             return folded
-        word = arithmetic.word_of(op)
+        word = folding.word_of(op)
         own = self._containers(op, left, right, node, frame)
         if own is not None:
             return own

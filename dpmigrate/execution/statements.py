@@ -7,7 +7,7 @@ import builtins
 from abc import abstractmethod
 from collections.abc import Callable
 
-from dpmigrate.execution import arithmetic, divergence, samples
+from dpmigrate.execution import divergence, folding, samples
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.exceptions import ExceptionParts
 from dpmigrate.execution.in_place import holds_elements
@@ -110,7 +110,7 @@ class StatementParts(ExceptionParts):
             right = self._added_in_turn(target, left, right, node, frame)
             if isinstance(target, ast.Subscript) and self._added_to_table(target, right, node, frame):
                 return True
-        word = f"__i{arithmetic.word_of(node.op)}__"
+        word = f"__i{folding.word_of(node.op)}__"
         own = self.own_operator(left, word, [right], node, frame)
         if self.each_sample and not isinstance(node.op, ast.Add | ast.Sub):
             left, right = (samples.so_far(v, node) for v in (left, right))

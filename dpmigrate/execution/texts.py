@@ -8,7 +8,7 @@ import ast
 import re
 import string
 
-from dpmigrate.execution import arithmetic, placements
+from dpmigrate.execution import arithmetic, derivation, placements
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.container_methods import ContainerMethodParts
 from dpmigrate.execution.machine import Frame
@@ -138,20 +138,20 @@ class TextParts(ContainerMethodParts):
             guesses = [known(v) for v in parts]
             placed = [v for v in parts if any(isinstance(a, Data) and a.turn for a in v)]
             if placed:  # it depends on the place of a sample
-                return arithmetic.derived("text", placements.UNIFORM, placed, node, kind="text")
+                return derivation.derived("text", placements.UNIFORM, placed, node, kind="text")
             if all(g is not None for g in guesses):
                 guess = Const("str", "".join(str(g) for g in guesses))
                 return value(Setting("", guess))
             return SETTING
         made = [held for v, _ in moving for held in self.held_in(v)]
         if len(moving) == 1:
-            return arithmetic.derived("text", moving[0][1], made, node, kind="text")
+            return derivation.derived("text", moving[0][1], made, node, kind="text")
         numbers = [p for _, p in moving]
         if all(p in _NUMBERS or p.kind is Kind.SIZE for p in numbers):
             # nothing is computed with a text: it lies as what is the least whole of it
             least = next((p for p in _NUMBERS if p in numbers), numbers[0])
-            return arithmetic.derived("text", least, made, node, kind="text")
+            return derivation.derived("text", least, made, node, kind="text")
         if any(placement_of(v) != p for v, p in moving):  # objects, by what they hold
             together = placements.elementwise(p for _, p in moving)
-            return arithmetic.derived("text", together, made, node, kind="text")
+            return derivation.derived("text", together, made, node, kind="text")
         return arithmetic.elementwise("text", [v for v, _ in moving], node, kind="text")

@@ -11,11 +11,21 @@ from functools import cache
 from typing import TYPE_CHECKING, cast
 
 from dpmigrate.contract import NAMES
-from dpmigrate.execution import arithmetic, placements
+from dpmigrate.execution import folding, placements
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.machine import Frame, Machine
 from dpmigrate.execution.placements import Kind
-from dpmigrate.execution.values import NOTHING, Atom, Const, Data, Foreign, Items, Method, Value, const
+from dpmigrate.execution.values import (
+    NOTHING,
+    Atom,
+    Const,
+    Data,
+    Foreign,
+    Items,
+    Method,
+    Value,
+    const,
+)
 
 if TYPE_CHECKING:
     from dpmigrate.execution.engine import Execution
@@ -95,9 +105,9 @@ def _asked(word: str, node: ast.AST) -> Iterator[str]:
 
 def multiplied(m: Machine, left: Value, right: Value, node: ast.AST, frame: Frame) -> None:
     """Notes that the number of ranks multiplies what is no number, or the number 0."""
-    other = right if left == arithmetic.WORLD else left
+    other = right if left == folding.WORLD else left
     zero = isinstance(node, ast.BinOp) and any(isinstance(n, ast.Constant) and not n.value for n in (node.left, node.right))
-    if arithmetic.WORLD in (left, right) and other and (zero or all(_no_factor(m, a) for a in other)):
+    if folding.WORLD in (left, right) and other and (zero or all(_no_factor(m, a) for a in other)):
         m.event("judge given", node, frame, why=const("the number of ranks multiplies what is no number of samples"))
 
 

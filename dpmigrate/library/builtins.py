@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpmigrate.execution import arithmetic, divergence, placements
+from dpmigrate.execution import arithmetic, derivation, divergence, placements
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.divergence import in_no_order
 from dpmigrate.execution.placements import Kind
@@ -88,7 +88,7 @@ def total(site: Site) -> Value:
     each = rows_in_list(site)
     if each is not None:
         axes = each.axes - 1 if each.axes is not None else None
-        return arithmetic.derived(
+        return derivation.derived(
             "sum", placements.SUM, [(each,)], site.node, axes=axes, keep_axes=False
         )
     listed = site.m.known_elements(source)

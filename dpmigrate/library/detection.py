@@ -6,7 +6,7 @@ and the classes in https://github.com/pytorch/vision/tree/main/torchvision/model
 
 from __future__ import annotations
 
-from dpmigrate.execution import arithmetic, placements
+from dpmigrate.execution import derivation, placements
 from dpmigrate.execution.objects import Object
 from dpmigrate.execution.values import NOTHING, Ref, Value, const, join, known, placement_of, value
 from dpmigrate.library.effects import unestablished
@@ -71,7 +71,7 @@ def _losses(site: Site, family: str) -> Value:
     p = placements.MEAN if differs else placements.UNIFORM
     made = value(Ref(site.made("dict").number))
     for name in _LOSSES[family]:
-        loss = arithmetic.derived(name, p, operands, site.node, kind="tensor", axes=0, keep_axes=False)
+        loss = derivation.derived(name, p, operands, site.node, kind="tensor", axes=0, keep_axes=False)
         site.m.set_item(made, const(name), loss, site.node, site.frame)
     return made
 

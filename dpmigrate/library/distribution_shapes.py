@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpmigrate.execution import arithmetic, placements
+from dpmigrate.execution import broadcasting, derivation, placements
 from dpmigrate.execution.objects import Object
 from dpmigrate.execution.placements import Kind, Placement
 from dpmigrate.execution.values import NONE, NOTHING, Value, placement_of
@@ -98,8 +98,8 @@ class Shape:
             self.operands = [
                 f for k, v in held.items() if k != "0" and v != NONE and (f := site.flat(v))
             ]
-        self.placement = placements.elementwise(arithmetic.aligned(self.operands))
-        self.axes = arithmetic.axes_of(self.operands)
+        self.placement = placements.elementwise(broadcasting.aligned(self.operands))
+        self.axes = broadcasting.axes_of(self.operands)
         self._check()
 
     def _normal(self, held: dict[str, Value], site: Site) -> None:
@@ -114,7 +114,7 @@ class Shape:
             if v is not first and f:
                 self.operands.append(f)
         self.placement = placement_of(mean)
-        self.axes = arithmetic.axes_of([mean])
+        self.axes = broadcasting.axes_of([mean])
         self._check()
 
     def _check(self) -> None:
@@ -127,7 +127,7 @@ class Shape:
 
     def made(self, site: Site, p: Placement, axes: int | None, more: list[Value]) -> Value:
         """Data made of the parameters."""
-        return arithmetic.derived(
+        return derivation.derived(
             site.word, p, [*self.operands, *more], site.node, kind="tensor", axes=axes,
             keep_axes=False,
         )  # fmt: skip

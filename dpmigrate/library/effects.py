@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from dpmigrate.execution import arithmetic, placements
+from dpmigrate.execution import arithmetic, derivation, folding, placements
 from dpmigrate.execution.objects import Location
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import (
@@ -31,7 +31,7 @@ def elementwise(site: Site) -> Value:
 
 def world_size(site: Site) -> Value:
     """The number of ranks: a number of samples times it is that of all ranks together."""
-    return arithmetic.WORLD
+    return folding.WORLD
 
 
 def bounded(site: Site) -> Value:
@@ -85,7 +85,7 @@ def negated(site: Site) -> Value:
     """``torch.neg(x)``."""
     first = site.flat(site.get(0) or ())
     p = placements.negate(placement_of(first))
-    return arithmetic.derived("-", p, [first], site.node)
+    return derivation.derived("-", p, [first], site.node)
 
 
 def number(site: Site) -> Value:
@@ -194,7 +194,7 @@ def filled(site: Site) -> Value:
             p = placement_of(given[0])
     elif given:
         p = placements.elementwise([p, *(placement_of(v) for v in given)])
-    return arithmetic.derived(site.word, p, [first, *given], site.node)
+    return derivation.derived(site.word, p, [first, *given], site.node)
 
 
 def scalar(v: Value) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpmigrate.execution import arithmetic, placements
+from dpmigrate.execution import derivation, placements
 from dpmigrate.execution.placements import Kind, Placement
 from dpmigrate.execution.values import (
     NOTHING,
@@ -73,7 +73,7 @@ def _made(site: Site, p: Placement, given: list[Value], axes: int | None) -> Val
     fitting = (*placements.EQUAL, *_SIZES, *((Kind.PER_RANK,) if p.padded else ()))
     if p.kind is Kind.ROWS and any(q.kind not in fitting for q in others):
         p = placements.PER_RANK
-    return arithmetic.derived(
+    return derivation.derived(
         site.word, p, sources, site.node, kind=kind, axes=axes, gradient="none", keep_axes=False
     )
 
@@ -128,7 +128,7 @@ def like(site: Site) -> Value:
     fill = site.get(1, "fill_value") if site.word == "full_like" else None
     if fill and placement_of(fill).kind not in placements.EQUAL:
         p = placements.elementwise([p, placement_of(fill)])
-    return arithmetic.derived(site.word, p, [given], site.node, gradient="none")
+    return derivation.derived(site.word, p, [given], site.node, gradient="none")
 
 
 #: since what an order of the samples is drawn
@@ -146,7 +146,7 @@ def permuted(site: Site) -> Value:
         kind = "order"
     if p.kind not in placements.EQUAL:
         p = placements.UNKNOWN if p.kind is Kind.UNKNOWN else placements.PER_RANK
-    return arithmetic.derived(
+    return derivation.derived(
         DRAWN_ORDER, p if p.kind is not Kind.ZERO else placements.UNIFORM, [given],
         site.node, kind=kind, axes=1, gradient="none", keep_axes=False,
     )  # fmt: skip
@@ -164,7 +164,7 @@ def counted(site: Site) -> Value:
         return value(Data(kind, placements.UNIFORM, axes=axes))
     lost = any(p.kind is Kind.UNKNOWN for p in moving)
     whole = site.word == "arange" and len(lying) == 1 and moving[0].kind is Kind.SIZE
-    return arithmetic.derived(
+    return derivation.derived(
         "places in the batch",
         placements.UNKNOWN if lost else placements.PER_RANK,
         list(site.arguments.positional),
@@ -195,10 +195,10 @@ def literal(site: Site) -> Value:
     if listed is not None and rows is not None:  # a list of rows is stacked
         axes = rows.axes + 1 if rows.axes is not None else None
         p = rows.placement._replace(axis=rows.placement.axis + 1)
-        return arithmetic.derived(
+        return derivation.derived(
             site.word, p, [found], site.node, kind=kind, gradient="none", axes=axes, keep_axes=False
         )
-    return arithmetic.derived(
+    return derivation.derived(
         site.word,
         lying,
         [found],

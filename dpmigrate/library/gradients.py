@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpmigrate.execution import arithmetic, placements
+from dpmigrate.execution import derivation, placements
 from dpmigrate.execution.values import (
     NONE,
     NOTHING,
@@ -43,7 +43,7 @@ def gradient(site: Site) -> Value:
     p = placements.elementwise([placement_of(site.flat(inputs)), placement_of(site.flat(outputs))])
     rows = rows_of(site.flat(inputs))
     placement = rows.placement if rows is not None else p
-    made = arithmetic.derived("grad", placement, [site.flat(inputs), site.flat(outputs)], site.node)
+    made = derivation.derived("grad", placement, [site.flat(inputs), site.flat(outputs)], site.node)
     return items([made])
 
 

@@ -8,7 +8,7 @@ samples for channels then. A function that goes over each channel by itself give
 
 from __future__ import annotations
 
-from dpmigrate.execution import arithmetic, placements
+from dpmigrate.execution import derivation, placements
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import NONE, Data, Value, const, items, placement_of
 from dpmigrate.library.effects import cut
@@ -34,7 +34,7 @@ def grid(count: int | None = None, *, mixes: bool = False, change: int = 0) -> E
             p = placements.elementwise(placement_of(v) for v in operands)
             axes = _plain_axes(first, change)
             kind = "" if operands else site.kind
-            return arithmetic.derived(
+            return derivation.derived(
                 site.word, p, operands, site.node, kind=kind, axes=axes, keep_axes=False
             )
         axes = found.axes
@@ -143,7 +143,7 @@ def beside_first(site: Site) -> Value:
         return site.unknown(f"how the operands of {site.word} lie beside each other")
     p = placements.elementwise(placement_of(v) for v in operands)
     kind = "" if operands else site.kind
-    return arithmetic.derived(
+    return derivation.derived(
         site.word, p, operands, site.node, kind=kind, axes=axes, keep_axes=False
     )
 

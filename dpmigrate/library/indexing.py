@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpmigrate.execution import arithmetic, placements, samples
+from dpmigrate.execution import derivation, placements, samples
 from dpmigrate.execution.objects import Object
 from dpmigrate.execution.placements import Kind, Placement
 from dpmigrate.execution.values import (
@@ -26,7 +26,17 @@ from dpmigrate.execution.values import (
     value,
 )
 from dpmigrate.library.factories import DRAWN_ORDER
-from dpmigrate.library.index_parts import Walk, at_one, followed, from_the_end, is_moving, kind_of_part, parts_of, ragged_rows, stand_beside
+from dpmigrate.library.index_parts import (
+    Walk,
+    at_one,
+    followed,
+    from_the_end,
+    is_moving,
+    kind_of_part,
+    parts_of,
+    ragged_rows,
+    stand_beside,
+)
 from dpmigrate.library.results import part_of_results
 from dpmigrate.library.shapes import axes_of
 from dpmigrate.library.sites import PADDING, PART, SINGLE, WHICH_SAMPLE, Site, rows_of
@@ -95,7 +105,7 @@ def indexed(site: Site, owner: Value, p: Placement, axes: int | None, *more: Val
     that it is made of as well. A part of a mask is a mask.
     """
     operands = [owner, *(site.flat(v) for v in more)]
-    made = arithmetic.derived(
+    made = derivation.derived(
         "index", p, operands, site.node, kind=site.kind_of(operands), axes=axes, keep_axes=False
     )
     mask = {a.kind for a in data(owner)} == {"mask"}
@@ -148,7 +158,7 @@ def rows_chosen(site: Site, owner: Value, found: Data, walk: Walk) -> Value:
         return _of_one_sample(site, owner, walk)
     _note_place(site, value(found), kind, own)
     word = SINGLE if kind == "one" else PART
-    return arithmetic.derived(word, placements.PER_RANK, [owner], site.node, keep_axes=False)
+    return derivation.derived(word, placements.PER_RANK, [owner], site.node, keep_axes=False)
 
 
 def _of_one_sample(site: Site, owner: Value, walk: Walk) -> Value:
@@ -158,7 +168,7 @@ def _of_one_sample(site: Site, owner: Value, walk: Walk) -> Value:
         isinstance(a, Data) and (a.placement.kind is Kind.TERM or not a.turn) and
         (a.turn or a.placement.kind in placements.EQUAL) for a in beside
     )  # fmt: skip
-    made = arithmetic.derived(
+    made = derivation.derived(
         ONE_SAMPLE, placements.PER_RANK, [owner], site.node, axes=walk.axes, keep_axes=False
     )
     return samples.element(made) if own else made
@@ -322,7 +332,7 @@ def stored(site: Site) -> Value | None:
         placement = placements.PER_RANK
     flows = gradient_join(*(d.gradient for v in (owner, new) for d in data(v)))
     both = [owner, site.flat(new)]
-    made = arithmetic.derived("stored", placement, both, site.node, gradient=flows)
+    made = derivation.derived("stored", placement, both, site.node, gradient=flows)
     site.m.write_in_place(target, made, site.node, site.frame)  # type: ignore[arg-type]
     return NONE
 

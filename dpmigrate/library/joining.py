@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpmigrate.execution import arithmetic, placements
+from dpmigrate.execution import derivation, placements
 from dpmigrate.execution.objects import LENGTH
 from dpmigrate.execution.placements import Kind, Placement
 from dpmigrate.execution.values import (
@@ -65,11 +65,11 @@ def cat(at: int = 1, default: int = 0) -> Effect:
             # of each sample as many rows as it has
             axes = each.axes - 1 if each.axes is not None else None
             p = each.placement._replace(ragged=True)
-            return arithmetic.derived(site.word, p, [(each,)], site.node, axes=axes, keep_axes=False)
+            return derivation.derived(site.word, p, [(each,)], site.node, axes=axes, keep_axes=False)
         if found is None:
             axes = _joined_axes(site.word, axes_of(join(*parts)))
             kind = site.kind_of(parts)
-            return arithmetic.derived(
+            return derivation.derived(
                 site.word, p, parts, site.node, kind=kind, axes=axes, keep_axes=False
             )
         try:
@@ -91,7 +91,7 @@ def cat(at: int = 1, default: int = 0) -> Effect:
             return site.unknown(f"the axis of {site.word}")
         if hit:
             return _end_to_end(site, parts, exact, found)
-        return arithmetic.derived(site.word, p, parts, site.node, axes=found.axes)
+        return derivation.derived(site.word, p, parts, site.node, axes=found.axes)
 
     return effect
 
@@ -112,10 +112,10 @@ def _end_to_end(site: Site, parts: list[Value], exact: bool, found: Data) -> Val
         same = all(q.times == lying[0].times and q.segments for q in lying)
         segments = sum(q.segments for q in lying) if exact and same else 0
         p = p._replace(segments=segments)
-        return arithmetic.derived(site.word, p, parts, site.node, axes=found.axes)
+        return derivation.derived(site.word, p, parts, site.node, axes=found.axes)
     lost = any(q.kind is Kind.UNKNOWN for q in lying)
     p = placements.UNKNOWN if lost else placements.PER_RANK
-    return arithmetic.derived(site.word, p, parts, site.node, keep_axes=False)
+    return derivation.derived(site.word, p, parts, site.node, keep_axes=False)
 
 
 def stack(site: Site) -> Value:
@@ -132,7 +132,7 @@ def stack(site: Site) -> Value:
         if dim < 0:
             return site.unknown(f"the axis of {site.word}")
         p = each.placement._replace(axis=dim)
-        return arithmetic.derived(site.word, p, [(each,)], site.node, axes=axes)
+        return derivation.derived(site.word, p, [(each,)], site.node, axes=axes)
     return _stacked(site, parts, -1 if site.word == "column_stack" else dim)
 
 
@@ -142,7 +142,7 @@ def _stacked(site: Site, parts: list[Value], dim: int) -> Value:
         plain = axes_of(join(*parts)) if found is None else None
         stacked = plain + 1 if plain is not None else None
         kind = site.kind_of(parts)
-        return arithmetic.derived(
+        return derivation.derived(
             site.word, p, parts, site.node, kind=kind, axes=stacked, keep_axes=False
         )
     axes = found.axes + 1 if found.axes is not None else None
@@ -151,7 +151,7 @@ def _stacked(site: Site, parts: list[Value], dim: int) -> Value:
             return site.unknown(f"the axis of {site.word}")
         dim = dim + axes if axes is not None else p.axis + 1
     p = p._replace(axis=p.axis + (1 if dim <= p.axis else 0))
-    return arithmetic.derived(site.word, p, parts, site.node, axes=axes, keep_axes=False)
+    return derivation.derived(site.word, p, parts, site.node, axes=axes, keep_axes=False)
 
 
 def chunk(site: Site) -> Value:
@@ -159,7 +159,7 @@ def chunk(site: Site) -> Value:
     first = site.flat(site.get(0) or ())
     found = rows_of(first)
     if found is None:
-        made = arithmetic.derived(
+        made = derivation.derived(
             site.word, placement_of(first), [first], site.node, keep_axes=False
         )
         return site.m.listed([made], site.node, site.frame, exact=False)
@@ -172,14 +172,14 @@ def chunk(site: Site) -> Value:
         return site.unknown(f"the axis of {site.word}")
     p, count = found.placement, _count(site, found.placement)
     if hit and count == p.segments > 1:
-        part = arithmetic.derived(
+        part = derivation.derived(
             "one view", p._replace(segments=1), [first], site.node, axes=found.axes
         )
         return site.m.listed([part] * p.segments, site.node, site.frame)
     if hit:
-        made = arithmetic.derived(PART, placements.PER_RANK, [first], site.node)
+        made = derivation.derived(PART, placements.PER_RANK, [first], site.node)
         return site.m.listed([made], site.node, site.frame, exact=False)
-    part = arithmetic.derived(site.word, p, [first], site.node, axes=found.axes)
+    part = derivation.derived(site.word, p, [first], site.node, axes=found.axes)
     if site.word == "chunk" and isinstance(count, int) and 0 < count <= 8:
         return site.m.listed([part] * count, site.node, site.frame)
     sizes = site.get(1)
@@ -222,13 +222,13 @@ def unbind(site: Site) -> Value:
         if hit:
             return _one_by_one(site, found, axes)
         p = p._replace(axis=p.axis - int(before))
-    part = arithmetic.derived(site.word, p, [first], site.node, axes=axes, keep_axes=False)
+    part = derivation.derived(site.word, p, [first], site.node, axes=axes, keep_axes=False)
     return site.m.listed([part], site.node, site.frame, exact=False)
 
 
 def _one_by_one(site: Site, found: Data, axes: int | None) -> Value:
     """The samples of a batch, one after the other."""
-    part = arithmetic.derived(
+    part = derivation.derived(
         ONE_SAMPLE, placements.PER_RANK, [(found,)], site.node, axes=axes, keep_axes=False
     )
     out = site.m.listed([part], site.node, site.frame, exact=False)

@@ -7,7 +7,7 @@ takes away.
 
 from __future__ import annotations
 
-from dpmigrate.execution import arithmetic, placements, samples
+from dpmigrate.execution import broadcasting, placements, samples
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.engine import Execution
 from dpmigrate.execution.objects import Object
@@ -30,7 +30,15 @@ from dpmigrate.library.copies import copy_of
 from dpmigrate.library.effects import cut
 from dpmigrate.library.joining import parts_of
 from dpmigrate.library.layer_table import BARE, LAYERS, implicit
-from dpmigrate.library.modules import GIVES_LOSS, MODEL, ROUND, each_data, forward, own_method, owned
+from dpmigrate.library.modules import (
+    GIVES_LOSS,
+    MODEL,
+    ROUND,
+    each_data,
+    forward,
+    own_method,
+    owned,
+)
 from dpmigrate.library.reductions import along
 from dpmigrate.library.sequences import ATTENDING, CELLS, RECURRENT, attending, cell, recurrent
 from dpmigrate.library.sites import Site, on_axis, rows_of
@@ -245,11 +253,11 @@ def padded_sequence(site: Site) -> Value:
         first = known(site.get(1, "batch_first") or const(False))
         if not isinstance(first, bool):
             return site.unknown("whether padded sequences have the samples first")
-        inner = arithmetic.axes_of(parts)
+        inner = broadcasting.axes_of(parts)
         lying = placements.rows(0 if first else 1, padded=True)
         return site.data(lying, axes=None if inner is None else inner + 1, keep_axes=False)
     if found is None:
-        return site.data(placements.joined(arithmetic.aligned(parts)), keep_axes=False)
+        return site.data(placements.joined(broadcasting.aligned(parts)), keep_axes=False)
     if exact:
         return site.unknown("sequences padded to the longest of the rank's batch")
     return site.data(found.placement._replace(padded=True), keep_axes=False)

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from dpmigrate.execution import arithmetic, placements, samples
+from dpmigrate.execution import derivation, placements, samples
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.objects import ELEMENTS, Object
 from dpmigrate.execution.placements import Kind
@@ -45,7 +45,7 @@ def length(site: Site) -> Value:
             lost = atom.placement.kind in (Kind.UNKNOWN, Kind.PER_RANK)
             p = placements.TERM if own else atom.placement if lost else placements.UNIFORM
             found.append(
-                arithmetic.derived(
+                derivation.derived(
                     "len", p, [(atom,)], site.node, kind="number", gradient="none", keep_axes=False
                 )
             )
@@ -69,7 +69,7 @@ def _samples_in(site: Site, made: Object) -> Value:
     """
     for d in data(site.m.heap.read((made.number, ELEMENTS)) or NOTHING):
         if d.placement.kind is Kind.PER_RANK and any(o.word == ONE_SAMPLE for o in origins(d.origin)):
-            return arithmetic.derived(
+            return derivation.derived(
                 "len", placements.SUM, [value(d)], site.node, kind="number", gradient="none",
                 keep_axes=False,
             )  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpmigrate.execution import arithmetic, placements
+from dpmigrate.execution import arithmetic, broadcasting, derivation, placements
 from dpmigrate.execution.objects import Object
 from dpmigrate.execution.placements import Kind, Placement
 from dpmigrate.execution.values import (
@@ -129,9 +129,9 @@ def lossy(site: Site, fields: dict[str, Value], operands: list[Value], name: str
                 return site.unknown("the reduction of a loss")
     axes = 0 if reduction != "none" else elements
     each = name not in (*_BY_ROW, *_CTC)
-    met = each and arithmetic.crossed(operands, arithmetic.aligned(operands))
+    met = each and broadcasting.crossed(operands, broadcasting.aligned(operands))
     word = arithmetic.CROSSED if met else arithmetic.FILLED_UP if filled_up else name
-    return arithmetic.derived(
+    return derivation.derived(
         word, p, operands, site.node, kind="tensor", axes=axes, keep_axes=False
     )
 
@@ -152,14 +152,14 @@ def _over_rows(operands: list[Value], name: str) -> Placement:
     if name in _CTC:
         lying = [p._replace(axis=0) if p.kind is Kind.ROWS else p for p in lying]
     elif name not in _BY_ROW:
-        lying = arithmetic.aligned(operands)
+        lying = broadcasting.aligned(operands)
     return placements.elementwise(lying)
 
 
 def _elements(operands: list[Value], name: str) -> int | None:
     """The number of axes of the losses of the elements."""
     if name not in _OF_ROWS:
-        return arithmetic.axes_of(operands)
+        return broadcasting.axes_of(operands)
     targets = rows_of(operands[1]) if len(operands) > 1 else None
     return targets.axes if targets is not None and name in _WEIGHTED else None
 

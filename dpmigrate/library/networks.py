@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dpmigrate.execution import arithmetic, placements
+from dpmigrate.execution import broadcasting, derivation, placements
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import (
     NONE,
@@ -114,7 +114,7 @@ def _reduced(site: Site, fields: dict[str, Value], default: str, given: list[Val
             case _:
                 return site.unknown("the reduction of a loss")
     axes = 0 if reduction in ("mean", "batchmean", "sum") else None
-    return arithmetic.derived(
+    return derivation.derived(
         site.word, p, operands, site.node, kind="tensor", axes=axes, keep_axes=False
     )
 
@@ -160,9 +160,9 @@ def noisy(site: Site) -> Value:
     if any((r := rows_of(v)) and r.placement.axis for v in (x, noise, *times)):
         return site.unknown(f"how {site.word} lies across the samples")
     # a step is a number for each sample, which no axis of x stands beside
-    p = placements.elementwise([*arithmetic.aligned([x, noise]), *map(placement_of, times)])
-    return arithmetic.derived(site.word, p, [x, noise, *times], site.node,
-                              axes=arithmetic.axes_of([x, noise]), keep_axes=False)  # fmt: skip
+    p = placements.elementwise([*broadcasting.aligned([x, noise]), *map(placement_of, times)])
+    return derivation.derived(site.word, p, [x, noise, *times], site.node,
+                              axes=broadcasting.axes_of([x, noise]), keep_axes=False)  # fmt: skip
 
 
 def pooling_layer(site: Site) -> Value:

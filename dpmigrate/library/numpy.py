@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dpmigrate.execution import arithmetic, divergence, placements
+from dpmigrate.execution import derivation, divergence, placements
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import (
     NONE,
@@ -114,7 +114,7 @@ def added_at(site: Site) -> Value:
         rows = all(placement_of(v).kind is Kind.ROWS for v in moving)
         sums = rows and (held.kind is Kind.ZERO or held == placements.SUM)
         lying = placements.SUM if sums else placements.UNKNOWN
-        made = arithmetic.derived("added", lying, [table, *moving], site.node, gradient="none")
+        made = derivation.derived("added", lying, [table, *moving], site.node, gradient="none")
         site.m.write_in_place(target, made, site.node, site.frame)
     return NONE
 

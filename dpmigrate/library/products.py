@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpmigrate.execution import arithmetic, placements
+from dpmigrate.execution import arithmetic, derivation, placements
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import NOTHING, Data, Value, const, data, only, placement_of
 from dpmigrate.library.shapes import axes_of
@@ -72,7 +72,7 @@ def _one_sided(site: Site, operands: list[Value], a: Data | None, b: Data | None
             p = placements.SUM
         kind = "" if any(data(v) for v in operands) else site.kind
         axes = _axes_of_plain(site, operands)
-        return arithmetic.derived(
+        return derivation.derived(
             site.word, p, operands, site.node, kind=kind, axes=axes, keep_axes=False
         )
     if other.kind not in placements.EQUAL:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dpmigrate.execution import arithmetic, placements
+from dpmigrate.execution import derivation, placements
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.objects import ELEMENTS
 from dpmigrate.execution.placements import Kind
@@ -98,7 +98,7 @@ def differing(site: Site, moving: list[Value]) -> Value:
     unknown = any(site.m.depends(v).kind is Kind.UNKNOWN for v in moving)
     matter = [site.flat(v) or v for v in moving]
     lying = placements.UNKNOWN if unknown else placements.PER_RANK
-    return arithmetic.derived(
+    return derivation.derived(
         site.word, lying, matter, site.node, kind=ANY, gradient="none", keep_axes=False
     )
 

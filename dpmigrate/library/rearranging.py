@@ -7,7 +7,7 @@ from math import prod
 from string import ascii_letters
 from typing import NamedTuple
 
-from dpmigrate.execution import arithmetic, placements
+from dpmigrate.execution import derivation, placements
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.placements import Kind, Placement
 from dpmigrate.execution.values import (
@@ -185,7 +185,7 @@ def _uniform(site: Site, text: object, sizes: dict[str, Value], *, reducing: boo
         p = placement_of(first)
         if reducing and p.kind not in placements.EQUAL:
             p = placements.elementwise([p])
-        return arithmetic.derived(site.word, p, [first], site.node, keep_axes=False) if (
+        return derivation.derived(site.word, p, [first], site.node, keep_axes=False) if (
             first
         ) else plain(site)
     pattern = parsed(text, None) if isinstance(text, str) else None
@@ -199,7 +199,7 @@ def _uniform(site: Site, text: object, sizes: dict[str, Value], *, reducing: boo
     if group[0] != name:
         return site.unknown(f"the sizes of {site.word}")
     times = max(p.times, 0) * (_product(group[1:], sizes) if len(group) > 1 else 1)
-    return arithmetic.derived(
+    return derivation.derived(
         site.word, placements.rows(place, times=times), [first, size], site.node, kind="tensor",
         axes=len(pattern.right), keep_axes=False,
     )  # fmt: skip

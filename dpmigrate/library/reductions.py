@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpmigrate.execution import arithmetic, placements
+from dpmigrate.execution import arithmetic, derivation, placements
 from dpmigrate.execution.placements import Kind, Placement
 from dpmigrate.execution.values import Data, Value, const, data, items, placement_of
 from dpmigrate.library.effects import cut
@@ -155,7 +155,7 @@ def _not_rows(site: Site, first: Value, how: str, axes: int | None = None) -> Va
     elif p.kind is Kind.ZERO and not how:
         p = placements.UNIFORM
     kind = site.kind_of([first])
-    return arithmetic.derived(
+    return derivation.derived(
         site.word, p, [first], site.node, kind=kind, axes=axes, keep_axes=False
     )
 
@@ -260,7 +260,7 @@ def _of_loader(site: Site, d: Data) -> bool:
 
 
 def _unlike_parts(site: Site, first: Value) -> Value:
-    return arithmetic.derived(site.word, placements.PER_RANK, [first], site.node)
+    return derivation.derived(site.word, placements.PER_RANK, [first], site.node)
 
 
 def _with_places(site: Site, made: Value) -> Value:
@@ -284,7 +284,7 @@ def compared_rows(pairwise: bool) -> Effect:
         found = rows_of(both)
         if found is None:
             p = placement_of(both)
-            return arithmetic.derived(site.word, p, operands, site.node, keep_axes=False)
+            return derivation.derived(site.word, p, operands, site.node, keep_axes=False)
         try:
             dim = -1 if pairwise else one_dim(site, 2, 1)
         except LookupError:
@@ -301,6 +301,6 @@ def compared_rows(pairwise: bool) -> Effect:
         axis = found.placement.axis - int(before)
         axes = found.axes - (not kept) if found.axes is not None else None
         made = found.placement._replace(axis=axis)
-        return arithmetic.derived(site.word, made, operands, site.node, axes=axes, keep_axes=False)
+        return derivation.derived(site.word, made, operands, site.node, axes=axes, keep_axes=False)
 
     return effect

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dpmigrate.execution import arithmetic, placements
+from dpmigrate.execution import derivation, placements
 from dpmigrate.execution.placements import Kind, Placement
 from dpmigrate.execution.values import (
     NOTHING,
@@ -193,7 +193,7 @@ def made_of(wanted: Callable[[Placement], bool], what: str, gives: Placement) ->
             return given
         if not wanted(p):
             return site.unknown(f"{site.word} of what is no {what}")
-        return arithmetic.derived(site.word, gives, [given], site.node)
+        return derivation.derived(site.word, gives, [given], site.node)
 
     return effect
 

@@ -7,7 +7,7 @@ without a batch; what is given samples and is not known to have 2 axes is taken 
 
 from __future__ import annotations
 
-from dpmigrate.execution import arithmetic, placements
+from dpmigrate.execution import broadcasting, derivation, placements
 from dpmigrate.execution.objects import Object
 from dpmigrate.execution.placements import Kind, Placement
 from dpmigrate.execution.values import (
@@ -149,7 +149,7 @@ def _states(site: Site, state: Value | None) -> list[Placement]:
 
 
 def _made(site: Site, p: Placement, axes: int | None, kind: str) -> Value:
-    return arithmetic.derived(
+    return derivation.derived(
         site.word, p, site.operands(), site.node, kind=kind, axes=axes, keep_axes=False
     )
 
@@ -223,7 +223,7 @@ def packed(site: Site) -> Value:
     first = site.flat(site.get(0) or NOTHING)
     found = rows_of(first)
     if found is None:
-        return site.data(placements.elementwise(arithmetic.aligned([first])), kind="packed",
+        return site.data(placements.elementwise(broadcasting.aligned([first])), kind="packed",
                          keep_axes=False)  # fmt: skip
     if site.word == "pack_padded_sequence":
         flag = site.get(2, "batch_first") or const(False)
@@ -256,7 +256,7 @@ def unpacked(site: Site) -> Value:
     p = placements.rows(segments=found.placement.segments)
     padded = site.get(3, "total_length") in (None, NONE)  # to the longest that the rank has
     made = _made(site, p._replace(axis=0 if answer else 1, padded=padded), 3, "tensor")
-    lengths = arithmetic.derived(
+    lengths = derivation.derived(
         "lengths", p, site.operands(), site.node, kind="tensor", gradient="none", axes=1
     )
     return items([made, lengths])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from dpmigrate.execution import arithmetic, placements
+from dpmigrate.execution import derivation, placements
 from dpmigrate.execution.values import (
     SETTING,
     Const,
@@ -27,7 +27,7 @@ def plain(site: Site, axes: int | None = None) -> Value:
     if not first:
         return value(Data(site.kind, placements.UNIFORM))
     p = placement_of(first)
-    return arithmetic.derived(site.word, p, [first], site.node, axes=axes, keep_axes=False)
+    return derivation.derived(site.word, p, [first], site.node, axes=axes, keep_axes=False)
 
 
 def axes_of(v: Value) -> int | None:
@@ -65,7 +65,7 @@ def permute(site: Site) -> Value:
     if found is None:
         first = site.flat(site.get(0) or ())
         kind = site.kind_of([first])
-        return arithmetic.derived(site.word, placement_of(first), [first], site.node, kind=kind)
+        return derivation.derived(site.word, placement_of(first), [first], site.node, kind=kind)
     p, axes = found.placement, found.axes
     numpy = site.name.startswith("numpy.") or found.kind == "array"
     try:

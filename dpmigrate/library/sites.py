@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from dpmigrate.execution import arithmetic, placements, samples
+from dpmigrate.execution import arithmetic, derivation, placements, samples
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.engine import Execution
 from dpmigrate.execution.machine import PROCESS, Frame
@@ -154,7 +154,7 @@ class Site:
         """Data made of the operands."""
         operands = self.operands()
         kind = kind or ("" if operands else self.kind)
-        return arithmetic.derived(self.word, placement, operands, self.node, kind=kind, **more)
+        return derivation.derived(self.word, placement, operands, self.node, kind=kind, **more)
 
     def each(self, *, kind: str = "") -> Value:
         """A function of each element of the operands, which are put beside each other."""
@@ -168,7 +168,7 @@ class Site:
         """The result is not established."""
         self.m.trace.miss(word, self.node, self.frame.context)
         origin = Origin(self.node, word)
-        found = arithmetic.derived(
+        found = derivation.derived(
             word, placements.UNKNOWN, self.operands(), self.node, keep_axes=False
         )
         return tuple(a._replace(origin=origin) if isinstance(a, Data) else a for a in found)

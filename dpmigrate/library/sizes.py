@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypeGuard
 
-from dpmigrate.execution import arithmetic, placements
+from dpmigrate.execution import broadcasting, derivation, placements
 from dpmigrate.execution.placements import Kind, Placement
 from dpmigrate.execution.values import (
     SETTING,
@@ -28,7 +28,7 @@ def shape(site: Site) -> Value:
     if found is None:
         p = placement_of(given)
         if p.kind in (Kind.UNKNOWN, Kind.PER_RANK):
-            return arithmetic.derived(
+            return derivation.derived(
                 "size", p, [given], site.node, kind="number", gradient="none", keep_axes=False
             )
         count = next((a.axes for a in given if isinstance(a, Data)), None)
@@ -59,7 +59,7 @@ def size_of(site: Site, found: Data, index: int) -> Value:
         return SETTING
     p = found.placement
     made = placements.SUM if p.ragged else placements.size(p.segments * p.times)
-    return arithmetic.derived(
+    return derivation.derived(
         "size", made, [value(found)], site.node, kind="number", gradient="none", keep_axes=False
     )
 
@@ -79,7 +79,7 @@ def elements_count(site: Site) -> Value:
     if found is None:
         p = placement_of(given)
         if p.kind in (Kind.UNKNOWN, Kind.PER_RANK):
-            return arithmetic.derived("size", p, [given], site.node, kind="number", gradient="none")
+            return derivation.derived("size", p, [given], site.node, kind="number", gradient="none")
         return SETTING
     p = placements.SUM if found.placement.ragged else placements.size(0)
     return site.data(p, kind="number", gradient="none", keep_axes=False)
@@ -190,14 +190,14 @@ def expand_as(site: Site) -> Value:
         first = site.flat(site.get(0) or ())
         equal = placement_of(first).kind in placements.EQUAL
         made = other.placement if equal else placements.PER_RANK
-        return arithmetic.derived(site.word, made, [first], site.node, axes=other.axes, keep_axes=False)
+        return derivation.derived(site.word, made, [first], site.node, axes=other.axes, keep_axes=False)
     return _like_rows(site, found, other)
 
 
 def _like_rows(site: Site, found: Data, other: Data) -> Value:
     """The elements of one tensor, as often as those of another one lie: nothing of that one is in it."""
-    both = placements.elementwise(arithmetic.aligned([value(found), value(other)]))
-    return arithmetic.derived(
+    both = placements.elementwise(broadcasting.aligned([value(found), value(other)]))
+    return derivation.derived(
         site.word, both, [value(found)], site.node, axes=other.axes, keep_axes=False
     )
 

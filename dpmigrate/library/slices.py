@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from dpmigrate.execution import arithmetic, placements
+from dpmigrate.execution import arithmetic, broadcasting, derivation, placements
 from dpmigrate.execution.values import Value, const, placement_of
 from dpmigrate.library.shapes import plain
 from dpmigrate.library.sites import Site, dims_of, on_axis, one_dim, rows_of
@@ -54,10 +54,10 @@ def narrow(site: Site) -> Value:
 def broadcast(site: Site) -> Value:
     """``torch.broadcast_tensors(a, b)``: each with the axes of all."""
     parts = [site.flat(v) for v in site.arguments.positional]
-    p = placements.elementwise(arithmetic.aligned(parts))
-    axes = arithmetic.axes_of(parts)
+    p = placements.elementwise(broadcasting.aligned(parts))
+    axes = broadcasting.axes_of(parts)
     each = [
-        arithmetic.derived(site.word, p, [v], site.node, axes=axes, keep_axes=False) for v in parts
+        derivation.derived(site.word, p, [v], site.node, axes=axes, keep_axes=False) for v in parts
     ]
     return site.m.listed(each, site.node, site.frame)
 
@@ -149,6 +149,6 @@ def vectors(site: Site) -> Value:
     if found.axes is not None and found.placement.axis == found.axes - 1:
         return site.data(placements.SUM, axes=found.axes - 1, keep_axes=False)
     axes = found.axes - 1 if found.axes is not None else None
-    return arithmetic.derived(
+    return derivation.derived(
         site.word, found.placement, operands, site.node, axes=axes, keep_axes=False
     )

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import ast
 
-from dpmigrate.execution import arithmetic, placements
+from dpmigrate.execution import derivation, placements
 from dpmigrate.execution.exceptions import SWALLOWS
 from dpmigrate.execution.placements import EQUAL, PER_RANK, UNKNOWN, Kind
 from dpmigrate.execution.values import (
@@ -117,7 +117,7 @@ def characters(effect: Effect) -> Effect:
         if not given:
             return SETTING
         unknown = any(placement_of(v).kind is Kind.UNKNOWN for v in given)
-        return arithmetic.derived(
+        return derivation.derived(
             "length", UNKNOWN if unknown else PER_RANK, given, site.node, kind="number", axes=0
         )
 

@@ -7,7 +7,7 @@ parameters do: each sample has its own distribution. The last axes of some are t
 
 from __future__ import annotations
 
-from dpmigrate.execution import arithmetic, placements
+from dpmigrate.execution import arithmetic, broadcasting, placements
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import (
@@ -87,7 +87,7 @@ def probability(site: Site) -> Value:
         return site.unknown("the probability of a distribution")
     drawn_as = value(Data("tensor", shape.placement, axes=axes))
     together = arithmetic.elementwise(site.word, [drawn_as, given], site.node)
-    p, axes = placement_of(together), arithmetic.axes_of([drawn_as, given])
+    p, axes = placement_of(together), broadcasting.axes_of([drawn_as, given])
     events = shape.event - shape.lost
     if p.kind is Kind.ROWS and events:
         if (axes is None and p.axis) or (axes is not None and p.axis >= axes - events):
@@ -131,7 +131,7 @@ def divergence(site: Site) -> Value:
     if a is None or b is None or a.event != b.event:
         return _not_known(site)
     lying = [value(Data("tensor", s.placement, axes=s.axes)) for s in (a, b)]
-    p, axes = placements.elementwise(arithmetic.aligned(lying)), arithmetic.axes_of(lying)
+    p, axes = placements.elementwise(broadcasting.aligned(lying)), broadcasting.axes_of(lying)
     if p.kind is Kind.ROWS and a.event:
         if (axes is None and p.axis) or (axes is not None and p.axis >= axes - a.event):
             return _not_known(site)

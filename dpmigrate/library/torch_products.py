@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpmigrate.execution import arithmetic
+from dpmigrate.execution import derivation
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.values import NONE, NOTHING, Value, const, items, placement_of
 from dpmigrate.library.products import einsum, matmul, tensordot
@@ -29,7 +29,7 @@ def parts_of_complex(change: int) -> Effect:
         first = site.flat(site.get(0) or ())
         axes = axes_of(first)
         left = axes + change if axes is not None and axes + change >= 0 else None
-        return arithmetic.derived(site.word, placement_of(first), [first], site.node, axes=left, keep_axes=False)
+        return derivation.derived(site.word, placement_of(first), [first], site.node, axes=left, keep_axes=False)
 
     return effect
 

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from dpmigrate.execution import arithmetic, placements
+from dpmigrate.execution import derivation, placements
 from dpmigrate.execution.values import (
     NONE,
     NOTHING,
@@ -75,12 +75,12 @@ def rows_iterated(site: Site) -> Value:
     given = site.flat(site.get(0) or NOTHING)
     found = rows_of(given)
     if found is None:
-        return arithmetic.derived(
+        return derivation.derived(
             "elements", placement_of(given), [given], site.node, keep_axes=False
         )
     axes = found.axes - 1 if found.axes is not None else None
     if found.placement.axis == 0:
-        return arithmetic.derived(
+        return derivation.derived(
             ONE_SAMPLE, placements.PER_RANK, [given], site.node, kind=found.kind, axes=axes,
             keep_axes=False,
         )  # fmt: skip

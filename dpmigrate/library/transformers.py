@@ -9,11 +9,21 @@ from __future__ import annotations
 import ast
 import re
 
-from dpmigrate.execution import arithmetic, placements
+from dpmigrate.execution import derivation, placements
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.objects import Object
 from dpmigrate.execution.placements import Kind
-from dpmigrate.execution.values import NONE, NOTHING, SETTING, Data, Ref, Value, join, placement_of, value
+from dpmigrate.execution.values import (
+    NONE,
+    NOTHING,
+    SETTING,
+    Data,
+    Ref,
+    Value,
+    join,
+    placement_of,
+    value,
+)
 from dpmigrate.library.batches import GRAPHS
 from dpmigrate.library.effects import cut, none
 from dpmigrate.library.layers import reach
@@ -77,7 +87,7 @@ def model_called(site: Site) -> Value:
     forward(site, made)
     operands = [v for v in (site.flat(a) for a in site.arguments.all()) if v]
     p = placements.elementwise(placement_of(v) for v in operands)
-    rows = arithmetic.derived(made.name, p, operands, site.node, kind="tensor", keep_axes=False)
+    rows = derivation.derived(made.name, p, operands, site.node, kind="tensor", keep_axes=False)
     pooled = _reaching(rows, made, ("body", "pooler"), site)
     rows = _reaching(rows, made, ("body",), site)
     labels = site.arguments.keywords.get("labels") or site.arguments.stars
@@ -87,7 +97,7 @@ def model_called(site: Site) -> Value:
     if labels and labels != NONE:
         mean = placements.MEAN if made.name.endswith(_BY_SAMPLE) else placements.RATIO
         q = mean if p.kind is Kind.ROWS else p
-        loss = arithmetic.derived("loss", q, [rows], site.node, kind="tensor", axes=0)
+        loss = derivation.derived("loss", q, [rows], site.node, kind="tensor", axes=0)
         site.m.heap.write((out.number, "loss"), loss)
     return value(Ref(out.number))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpmigrate.execution import arithmetic, placements
+from dpmigrate.execution import derivation, placements
 from dpmigrate.execution.placements import Kind, Placement
 from dpmigrate.execution.values import (
     RESULTS,
@@ -63,7 +63,7 @@ def unseen_called(site: Site) -> Value | None:
     else:
         site.event("taken for samples", module=value(Ref(made.number)))
         origin = Origin(site.node, f"{made.name}, {UNSEEN_CODE}")
-        found = arithmetic.derived(
+        found = derivation.derived(
             origin.word, placement, site.operands(), site.node, kind=RESULTS, keep_axes=False
         )
         found = tuple(a._replace(origin=origin) if isinstance(a, Data) else a for a in found)

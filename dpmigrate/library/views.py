@@ -10,9 +10,19 @@ from itertools import accumulate
 from math import prod
 from operator import mul
 
-from dpmigrate.execution import arithmetic, placements
+from dpmigrate.execution import arithmetic, derivation, placements
 from dpmigrate.execution.placements import Kind, Placement
-from dpmigrate.execution.values import SETTING, Const, Data, Value, const, data, origins, placement_of, value
+from dpmigrate.execution.values import (
+    SETTING,
+    Const,
+    Data,
+    Value,
+    const,
+    data,
+    origins,
+    placement_of,
+    value,
+)
 from dpmigrate.library.shapes import plain, sizes_of, with_lengths
 from dpmigrate.library.sites import Site, on_axis, one_dim, rows_of
 
@@ -173,7 +183,7 @@ def like_another(site: Site) -> Value:
     if other is None or other.placement.axis != found.placement.axis:
         return site.unknown(f"the rows of {site.word}")
     p = placements.join(found.placement, other.placement)
-    return arithmetic.derived(
+    return derivation.derived(
         site.word, p, [value(found)], site.node, axes=other.axes, keep_axes=False
     )
 

@@ -1,0 +1,145 @@
+"""Data made of operands: what they inherit from those."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from dpmigrate.execution import placements
+from dpmigrate.execution.placements import Kind, Placement
+from dpmigrate.execution.values import (
+    RESULTS,
+    Data,
+    Items,
+    Origin,
+    Unknown,
+    Value,
+    atom_placement,
+    gradient_join,
+    value,
+)
+
+#: how messages write the operators
+SIGNS = {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "pow": "**", "matmul": "@"}
+
+
+def derived(
+    word: str, placement: Placement, operands: Iterable[Value], node: ast.AST, *,
+    kind: str = "", gradient: str | None = None, axes: int | None = None, keep_axes: bool = True,
+    alone: bool = False, carries: bool = False,
+) -> Value:  # fmt: skip
+    """Data made of operands: where it comes from, what a gradient reaches, and since when it
+    lies so; ``alone`` where an unknown number of axes may be one; ``carries`` where an operand may
+    be the 0 at which a sum over several turns begins.
+    """
+    operands = list(operands)
+    found = list(data_in(operands))
+    moving = [d for d in found if d.placement.kind not in placements.EQUAL]
+    # what depends on the place of a sample, and on more than the sample
+    placed = any(d.turn and d.placement.kind in placements.EQUAL for d in found)
+    turn = bool(moving) and not placed
+    if placement == placements.TERM_OF_MEAN:
+        turn = turn and all(d.turn for d in moving if d.placement.kind is Kind.TERM)
+    else:
+        # what is made of a part of a mean by anything but sums depends on how many parts there are
+        scaled = any(d.placement == placements.TERM_OF_MEAN for d in moving)
+        turn = turn and not scaled and all(d.turn for d in moving)
+    turn = turn and not (carries and any(_begins(v) for v in operands))
+    whole = bool(moving) and all(d.whole for d in moving)
+    if whole and placement.kind in (Kind.PER_RANK, Kind.RATIO):
+        placement = placements.MEAN  # whatever is made of numbers of all ranks is one
+    placement = placements.in_turn(placement, (d.placement for d in moving), turn=turn)
+    if placed and moving and placement.kind is not Kind.UNKNOWN:
+        placement = placements.PER_RANK  # on one process its samples have other places
+    turn = placed if placement.kind in placements.EQUAL else turn
+    first = next((d for d in found if d.placement == placement and d.origin is not None), None)
+    first = None if placed else first
+    before = moving[0].origin if moving else None
+    origin = first.origin if first is not None else _origin(node, word, before, placement, operands)
+    flows = gradient_join(*(d.gradient for d in found)) if gradient is None else gradient
+    known_axes = {d.axes for d in found if d.kind != "number"}
+    if axes is None and keep_axes and len(known_axes) == 1:
+        (axes,) = known_axes
+    made = Data(
+        kind or _kind_made(word, found),
+        placement,
+        flows,
+        frozenset().union(*(d.sources for d in found)),
+        frozenset().union(*(d.reached for d in found)) if flows != "none" else frozenset(),
+        axes,
+        origin,
+        turn,
+        alone and axes is None,
+        whole and placement == placements.MEAN,
+        marks=frozenset().union(*(d.marks for d in moving)),
+        bent=_bent(placement, moving, node, adding=word in ("+", "-")),
+    )
+    return value(made)
+
+
+def _bent(placement: Placement, moving: list[Data], node: ast.AST, *, adding: bool) -> frozenset[ast.AST]:
+    """The operations that have taken a rank's part of a sum or mean for more than sums: those
+    before, and this one. What is added to a result of such a one is not bent by that.
+    """
+    before = frozenset().union(*(d.bent for d in moving))
+    parts = [d.placement in (placements.SUM, placements.MEAN) for d in moving]
+    counted = (p or d.placement.kind is Kind.SIZE for p, d in zip(parts, moving, strict=True))
+    bends = placement.kind in (Kind.PER_RANK, Kind.RATIO) or (adding and placement.kind is Kind.UNKNOWN)
+    return before | {node} if bends and any(parts) and (not adding or all(counted)) else before
+
+
+def _begins(v: Value) -> bool:
+    """Whether a value may be the 0 at which a sum begins."""
+    return any(atom_placement(a).kind is Kind.ZERO for a in v)
+
+
+def _kind_made(word: str, found: list[Data]) -> str:
+    """What an operation makes: comparisons make masks, and so do operations on masks alone."""
+    kind = kind_of(found)
+    masks = word == "comparison" or all(d.kind == "mask" for d in found)
+    return "mask" if kind == "tensor" and word in _MASKS and masks else kind
+
+
+def _origin(
+    node: ast.AST, word: str, before: Origin | None, placement: Placement, operands: Iterable[Value]
+) -> Origin | None:
+    if placement.kind in placements.EQUAL:
+        return None
+    if placement.kind is Kind.UNKNOWN:
+        for v in operands:
+            for a in v:
+                if isinstance(a, Unknown):
+                    return Origin(a.node or node, a.word)
+                if isinstance(a, Data) and a.placement.kind is Kind.UNKNOWN and a.origin:
+                    return a.origin
+    if word.startswith("__"):  # a method of Python's data model
+        word = SIGNS.get(word.strip("_"), word.strip("_"))
+    return Origin(node, word, before)
+
+
+def kind_of(found: list[Data]) -> str:
+    """A tensor makes a tensor of all, an array an array of numbers; what may be anything, as a part
+    of a sample whose data set is not seen, makes what may be anything.
+    """
+    kinds = {"tensor" if d.kind in _TENSORS else d.kind for d in found}
+    opaque = "any" if kinds & {"samples", "any"} else "number"
+    return next((k for k in ("tensor", "array", "text") if k in kinds), opaque)
+
+
+#: kinds of data that are tensors when something is made of them
+_TENSORS = ("batch", "mask", "places", "order", RESULTS)
+#: operations on masks that make a mask, or put its elements elsewhere
+_MASKS = (
+    "comparison", "~", "and", "or", "xor", "not", "cat", "concat", "concatenate", "stack", "hstack",
+    "vstack", "expand", "expand_as", "broadcast_to", "repeat", "tile", "repeat_interleave", "flip", "roll",
+    "split", "chunk", "unbind", "narrow", "select",
+)  # fmt: skip
+
+
+def data_in(operands: Iterable[Value]) -> Iterable[Data]:
+    for v in operands:
+        for a in v:
+            if isinstance(a, Data):
+                yield a
+            elif isinstance(a, Items):
+                yield from data_in(a.items)
