@@ -9,6 +9,7 @@ from dataclasses import replace
 from dpmigrate.execution import placements
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.values import NONE, NOTHING, Data, Value, placement_of
+from dpmigrate.library.axes import rows_of
 from dpmigrate.library.effects import (
     batched,
     coupled,
@@ -25,7 +26,7 @@ from dpmigrate.library.numpy import array, chosen
 from dpmigrate.library.pure import computed
 from dpmigrate.library.reductions import along, reduce
 from dpmigrate.library.shapes import permute
-from dpmigrate.library.sites import Effect, Row, Site, examples, methods, prefixed, rows_of
+from dpmigrate.library.sites import Effect, Row, Site, examples, methods, prefixed
 from dpmigrate.library.sizes import shape
 from dpmigrate.library.streams import drawing
 

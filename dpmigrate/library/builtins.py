@@ -25,9 +25,10 @@ from dpmigrate.execution.values import (
     placement_of,
     value,
 )
+from dpmigrate.library.axes import rows_in_list
 from dpmigrate.library.effects import cut, none, number, plain, uniform, within
 from dpmigrate.library.reductions import reduce
-from dpmigrate.library.sites import Effect, Row, Site, examples, prefixed, rows_in_list
+from dpmigrate.library.sites import Effect, Row, Site, examples, prefixed
 
 _DOC = "https://docs.python.org/3/library/functions.html"
 

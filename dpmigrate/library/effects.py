@@ -21,7 +21,8 @@ from dpmigrate.execution.values import (
     placement_of,
     value,
 )
-from dpmigrate.library.sites import Effect, Site, rows_of
+from dpmigrate.library.axes import rows_of
+from dpmigrate.library.sites import Effect, Site
 
 
 def elementwise(site: Site) -> Value:

@@ -15,7 +15,8 @@ from dpmigrate.execution.values import (
     placement_of,
     value,
 )
-from dpmigrate.library.sites import SINGLE, Site, rows_of
+from dpmigrate.library.axes import rows_of
+from dpmigrate.library.sites import SINGLE, Site
 
 
 def factory(site: Site) -> Value:

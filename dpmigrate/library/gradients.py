@@ -18,8 +18,9 @@ from dpmigrate.execution.values import (
     placement_of,
     value,
 )
+from dpmigrate.library.axes import rows_of
 from dpmigrate.library.effects import cut, none
-from dpmigrate.library.sites import Row, Site, rows_of
+from dpmigrate.library.sites import Row, Site
 
 _DOC = "https://docs.pytorch.org/docs/stable/autograd.html"
 

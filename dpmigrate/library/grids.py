@@ -11,9 +11,10 @@ from __future__ import annotations
 from dpmigrate.execution import derivation, placements
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import NONE, Data, Value, const, items, placement_of
+from dpmigrate.library.axes import rows_of
 from dpmigrate.library.effects import cut
 from dpmigrate.library.shapes import with_lengths
-from dpmigrate.library.sites import Effect, Site, rows_of
+from dpmigrate.library.sites import Effect, Site
 
 
 def grid(count: int | None = None, *, mixes: bool = False, change: int = 0) -> Effect:

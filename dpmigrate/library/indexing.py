@@ -25,6 +25,7 @@ from dpmigrate.execution.values import (
     placement_of,
     value,
 )
+from dpmigrate.library.axes import rows_of
 from dpmigrate.library.factories import DRAWN_ORDER
 from dpmigrate.library.index_parts import (
     Walk,
@@ -39,7 +40,7 @@ from dpmigrate.library.index_parts import (
 )
 from dpmigrate.library.results import part_of_results
 from dpmigrate.library.shapes import axes_of
-from dpmigrate.library.sites import PADDING, PART, SINGLE, WHICH_SAMPLE, Site, rows_of
+from dpmigrate.library.sites import PADDING, PART, SINGLE, WHICH_SAMPLE, Site
 from dpmigrate.library.sizes import size_of
 from dpmigrate.library.streams import DRAW
 

@@ -16,8 +16,9 @@ from dpmigrate.execution.values import (
     join,
     placement_of,
 )
+from dpmigrate.library.axes import on_axis, one_dim, rows_in_list, rows_of
 from dpmigrate.library.shapes import axes_of
-from dpmigrate.library.sites import PART, Effect, Site, on_axis, one_dim, rows_in_list, rows_of
+from dpmigrate.library.sites import PART, Effect, Site
 from dpmigrate.library.sizes import size_of
 
 

@@ -12,8 +12,9 @@ from collections.abc import Iterable
 from dpmigrate.execution import placements
 from dpmigrate.execution.placements import Kind, Placement
 from dpmigrate.execution.values import NONE, Value, const, items, placement_of
+from dpmigrate.library.axes import rows_of
 from dpmigrate.library.effects import unestablished
-from dpmigrate.library.sites import Effect, Row, Site, prefixed, rows_of
+from dpmigrate.library.sites import Effect, Row, Site, prefixed
 from dpmigrate.library.streams import drawing
 
 _XFORMERS = "https://facebookresearch.github.io/xformers/components/ops.html"

@@ -13,13 +13,24 @@ from dpmigrate.execution import placements
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.objects import Object
 from dpmigrate.execution.placements import Kind
-from dpmigrate.execution.values import NONE, NOTHING, SETTING, Data, Value, const, items, known, placement_of
+from dpmigrate.execution.values import (
+    NONE,
+    NOTHING,
+    SETTING,
+    Data,
+    Value,
+    const,
+    items,
+    known,
+    placement_of,
+)
+from dpmigrate.library.axes import rows_of
 from dpmigrate.library.effects import cut, elementwise
 from dpmigrate.library.grids import beside_first, grid
 from dpmigrate.library.reductions import along, compared_rows
 from dpmigrate.library.sequences import ATTENDING, CELLS, RECURRENT
 from dpmigrate.library.shapes import flatten
-from dpmigrate.library.sites import Effect, Site, rows_of, words
+from dpmigrate.library.sites import Effect, Site, words
 from dpmigrate.library.streams import drawing
 from dpmigrate.library.views import unflatten
 

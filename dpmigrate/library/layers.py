@@ -26,6 +26,7 @@ from dpmigrate.execution.values import (
     value,
 )
 from dpmigrate.library import detection, sequence_models
+from dpmigrate.library.axes import on_axis, rows_of
 from dpmigrate.library.copies import copy_of
 from dpmigrate.library.effects import cut
 from dpmigrate.library.joining import parts_of
@@ -41,7 +42,7 @@ from dpmigrate.library.modules import (
 )
 from dpmigrate.library.reductions import along
 from dpmigrate.library.sequences import ATTENDING, CELLS, RECURRENT, attending, cell, recurrent
-from dpmigrate.library.sites import Site, on_axis, rows_of
+from dpmigrate.library.sites import Site
 
 
 def layer(site: Site) -> Value:

@@ -20,7 +20,8 @@ from dpmigrate.execution.values import (
     origins,
     value,
 )
-from dpmigrate.library.sites import Row, Site, examples, rows_of
+from dpmigrate.library.axes import rows_of
+from dpmigrate.library.sites import Row, Site, examples
 from dpmigrate.library.sizes import size_of
 
 _DOC = "https://docs.python.org/3/library/functions.html"

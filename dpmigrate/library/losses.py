@@ -21,10 +21,11 @@ from dpmigrate.execution.values import (
     unknown,
     value,
 )
+from dpmigrate.library.axes import rows_of
 from dpmigrate.library.ignored_labels import NO_LABEL, leaves_labels_out
 from dpmigrate.library.modules import forward, own_method
 from dpmigrate.library.signatures import bound
-from dpmigrate.library.sites import Row, Site, examples, prefixed, rows_of
+from dpmigrate.library.sites import Row, Site, examples, prefixed
 
 _DOC = "https://docs.pytorch.org/docs/stable/nn.html#loss-functions"
 _MODULES = """

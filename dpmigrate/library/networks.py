@@ -21,11 +21,12 @@ from dpmigrate.execution.values import (
     placement_of,
     value,
 )
+from dpmigrate.library.axes import rows_of
 from dpmigrate.library.configs import node
 from dpmigrate.library.effects import none, same, unestablished, uniform
 from dpmigrate.library.modules import library_network
 from dpmigrate.library.pure import computed
-from dpmigrate.library.sites import Effect, Row, Site, methods, prefixed, rows_of
+from dpmigrate.library.sites import Effect, Row, Site, methods, prefixed
 from dpmigrate.library.torch_data import dataset
 from dpmigrate.library.torch_optim import optimizer, scheduler
 from dpmigrate.library.transformers import model as library_model

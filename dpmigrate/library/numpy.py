@@ -22,6 +22,7 @@ from dpmigrate.execution.values import (
     value,
 )
 from dpmigrate.library import streams, torch_math, torch_products, torch_shapes
+from dpmigrate.library.axes import rows_of
 from dpmigrate.library.effects import (
     coupled,
     elementwise,
@@ -35,7 +36,7 @@ from dpmigrate.library.factories import counted, factory, literal, permuted
 from dpmigrate.library.joining import cat, stack
 from dpmigrate.library.products import matmul
 from dpmigrate.library.reductions import along, quantile, reduce
-from dpmigrate.library.sites import Effect, Row, Site, examples, prefixed, rows_of, table
+from dpmigrate.library.sites import Effect, Row, Site, examples, prefixed, table
 from dpmigrate.library.sizes import elements_count, repeat, repeat_interleave
 from dpmigrate.library.stdlib import loaded
 from dpmigrate.library.streams import drawing

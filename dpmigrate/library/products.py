@@ -5,8 +5,9 @@ from __future__ import annotations
 from dpmigrate.execution import arithmetic, derivation, placements
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import NOTHING, Data, Value, const, data, only, placement_of
+from dpmigrate.library.axes import rows_of
 from dpmigrate.library.shapes import axes_of
-from dpmigrate.library.sites import Site, rows_of
+from dpmigrate.library.sites import Site
 
 
 def matmul(site: Site) -> Value:

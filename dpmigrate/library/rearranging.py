@@ -23,10 +23,11 @@ from dpmigrate.execution.values import (
     placement_of,
     value,
 )
+from dpmigrate.library.axes import rows_of
 from dpmigrate.library.effects import none
 from dpmigrate.library.products import einsum
 from dpmigrate.library.shapes import plain
-from dpmigrate.library.sites import Row, Site, prefixed, rows_of
+from dpmigrate.library.sites import Row, Site, prefixed
 
 _DOC = "https://einops.rocks/api/"
 _WHOLE = {

@@ -5,17 +5,9 @@ from __future__ import annotations
 from dpmigrate.execution import arithmetic, derivation, placements
 from dpmigrate.execution.placements import Kind, Placement
 from dpmigrate.execution.values import Data, Value, const, data, items, placement_of
+from dpmigrate.library.axes import dims_of, least_dim, on_axes, on_axis, one_dim, rows_of
 from dpmigrate.library.effects import cut
-from dpmigrate.library.sites import (
-    Effect,
-    Site,
-    dims_of,
-    least_dim,
-    on_axes,
-    on_axis,
-    one_dim,
-    rows_of,
-)
+from dpmigrate.library.sites import Effect, Site
 
 #: reductions that give values and their places when they are given an axis
 _PAIRS = ("max", "min", "median", "nanmedian", "mode", "kthvalue")

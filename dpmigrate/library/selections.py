@@ -14,9 +14,10 @@ from dpmigrate.execution.values import (
     items,
     placement_of,
 )
+from dpmigrate.library.axes import on_axis, one_dim, rows_of
 from dpmigrate.library.index_parts import Part, Walk, is_moving, ragged_rows
 from dpmigrate.library.indexing import indexed, looked_up, rows_chosen
-from dpmigrate.library.sites import Site, on_axis, one_dim, rows_of
+from dpmigrate.library.sites import Site
 
 
 def gather(site: Site) -> Value:

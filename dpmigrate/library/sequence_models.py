@@ -9,9 +9,10 @@ from dpmigrate.execution import placements
 from dpmigrate.execution.objects import Object
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import NONE, NOTHING, Ref, Value, const, known, placement_of, value
+from dpmigrate.library.axes import rows_of
 from dpmigrate.library.modules import MODEL
 from dpmigrate.library.pure import computed
-from dpmigrate.library.sites import Effect, Row, Site, rows_of
+from dpmigrate.library.sites import Effect, Row, Site
 
 _TORCHCRF = "https://pytorch-crf.readthedocs.io/en/stable/"
 _ALLENNLP = "https://docs.allennlp.org/main/api/modules/conditional_random_field/"

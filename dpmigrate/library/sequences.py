@@ -22,8 +22,9 @@ from dpmigrate.execution.values import (
     only,
     placement_of,
 )
+from dpmigrate.library.axes import rows_of
 from dpmigrate.library.shapes import with_lengths
-from dpmigrate.library.sites import PADDING, Site, rows_of
+from dpmigrate.library.sites import PADDING, Site
 
 RECURRENT = ("LSTM", "GRU", "RNN")
 CELLS = ("LSTMCell", "GRUCell", "RNNCell")

@@ -18,7 +18,8 @@ from dpmigrate.execution.values import (
     placement_of,
     value,
 )
-from dpmigrate.library.sites import Effect, Site, dims_of, on_axis, one_dim, rows_of
+from dpmigrate.library.axes import dims_of, on_axis, one_dim, rows_of
+from dpmigrate.library.sites import Effect, Site
 
 
 def plain(site: Site, axes: int | None = None) -> Value:

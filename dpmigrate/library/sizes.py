@@ -16,8 +16,9 @@ from dpmigrate.execution.values import (
     placement_of,
     value,
 )
+from dpmigrate.library.axes import dims_of, on_axis, rows_of
 from dpmigrate.library.shapes import plain, sizes_of, whole_number
-from dpmigrate.library.sites import Site, dims_of, on_axis, rows_of
+from dpmigrate.library.sites import Site
 
 
 def shape(site: Site) -> Value:

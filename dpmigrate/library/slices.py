@@ -6,8 +6,9 @@ from __future__ import annotations
 
 from dpmigrate.execution import arithmetic, broadcasting, derivation, placements
 from dpmigrate.execution.values import Value, const, placement_of
+from dpmigrate.library.axes import dims_of, on_axis, one_dim, rows_of
 from dpmigrate.library.shapes import plain
-from dpmigrate.library.sites import Site, dims_of, on_axis, one_dim, rows_of
+from dpmigrate.library.sites import Site
 
 
 def select(site: Site) -> Value:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dpmigrate.execution import placements
 from dpmigrate.execution.values import Value
+from dpmigrate.library.axes import on_axis, rows_of
 from dpmigrate.library.effects import (
     batched,
     bounded,
@@ -24,7 +25,7 @@ from dpmigrate.library.reductions import (
     renormed,
     several,
 )
-from dpmigrate.library.sites import Effect, Row, Site, examples, on_axis, rows_of
+from dpmigrate.library.sites import Effect, Row, Site, examples
 from dpmigrate.library.streams import drawing
 
 _DOC = "https://docs.pytorch.org/docs/stable/torch.html"

@@ -14,6 +14,7 @@ from dpmigrate.execution.values import (
     const,
     placement_of,
 )
+from dpmigrate.library.axes import rows_of
 from dpmigrate.library.devices import chosen, placed
 from dpmigrate.library.effects import (
     as_mask,
@@ -29,7 +30,7 @@ from dpmigrate.library.effects import (
     same,
     uniform,
 )
-from dpmigrate.library.sites import Row, Site, examples, rows_of
+from dpmigrate.library.sites import Row, Site, examples
 from dpmigrate.library.sizes import axes_count, elements_count
 from dpmigrate.library.streams import drawing
 from dpmigrate.library.torch_math import both

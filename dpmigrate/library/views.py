@@ -23,8 +23,9 @@ from dpmigrate.execution.values import (
     placement_of,
     value,
 )
+from dpmigrate.library.axes import on_axis, one_dim, rows_of
 from dpmigrate.library.shapes import plain, sizes_of, with_lengths
-from dpmigrate.library.sites import Site, on_axis, one_dim, rows_of
+from dpmigrate.library.sites import Site
 
 
 def reshape(site: Site) -> Value:

@@ -14,9 +14,10 @@ from dpmigrate.execution.values import (
     value,
 )
 from dpmigrate.library import streams
+from dpmigrate.library.axes import rows_of
 from dpmigrate.library.effects import same
 from dpmigrate.library.pure import choose
-from dpmigrate.library.sites import Row, Site, rows_of
+from dpmigrate.library.sites import Row, Site
 
 _DOC = "https://docs.pytorch.org/vision/stable/"
 #: functions of images, which treat each image of a batch by itself
