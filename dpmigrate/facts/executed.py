@@ -21,7 +21,7 @@ from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.phases import Phases
 from dpmigrate.facts.roles import Roles
 from dpmigrate.judge import before, unfinished
-from dpmigrate.library.modules import owned
+from dpmigrate.library.module_tree import owned
 from dpmigrate.program import Program
 
 #: the line and the column of a node

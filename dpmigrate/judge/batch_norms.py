@@ -8,7 +8,8 @@ from dpmigrate.execution.engine import Execution
 from dpmigrate.execution.objects import UNSEEN, Object
 from dpmigrate.execution.values import NOTHING, const
 from dpmigrate.library.layers import foreign_name
-from dpmigrate.library.modules import MODEL, owned
+from dpmigrate.library.module_tree import owned
+from dpmigrate.library.modules import MODEL
 
 #: families of ready-made models without BatchNorm, and such that have it
 #: (https://docs.pytorch.org/vision/stable/models.html)

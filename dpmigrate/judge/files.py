@@ -23,7 +23,7 @@ from dpmigrate.execution.values import (
 )
 from dpmigrate.judge.judged import Judged
 from dpmigrate.judge.trial import Fault, Trial
-from dpmigrate.library.modules import MODULES, owned
+from dpmigrate.library.module_tree import MODULES, owned
 from dpmigrate.library.stdlib import CLOCK
 
 NAME = "rank 0 writes the state of the bare model"

@@ -13,7 +13,8 @@ from dpmigrate.execution.machine import Frame, Machine
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.trace import Event
 from dpmigrate.execution.values import Data, Method, Value, const, data
-from dpmigrate.library.modules import each_data, owned
+from dpmigrate.library.forward_pass import each_data
+from dpmigrate.library.module_tree import owned
 
 if TYPE_CHECKING:
     from dpmigrate.execution.engine import Execution

@@ -11,7 +11,7 @@ from dpmigrate.execution.objects import Object
 from dpmigrate.execution.values import Value, const
 from dpmigrate.judge.notes import MOVED
 from dpmigrate.library.layers import has_parameters
-from dpmigrate.library.modules import owned
+from dpmigrate.library.module_tree import owned
 
 if TYPE_CHECKING:
     from dpmigrate.judge.judged import Judged

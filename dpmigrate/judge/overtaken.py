@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dpmigrate.execution.machine import Machine
 from dpmigrate.execution.values import NOTHING, Const, Ref, Value, const, data, join
 from dpmigrate.judge.notes import FROZEN, PASSES, SYNCHRONISED
-from dpmigrate.library.modules import owned
+from dpmigrate.library.module_tree import owned
 
 _NO_PASS = const((frozenset[int](), frozenset[int]()))
 

@@ -18,7 +18,7 @@ from dpmigrate.judge.notes import is_loader
 from dpmigrate.judge.watching import Watching
 from dpmigrate.library.batches import WHOLE
 from dpmigrate.library.layers import has_parameters
-from dpmigrate.library.modules import owned
+from dpmigrate.library.module_tree import owned
 from dpmigrate.model import Span
 from dpmigrate.program import Program
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dpmigrate.execution.values import NOTHING, Value, const, data
 from dpmigrate.judge.drawing import Drawing
 from dpmigrate.judge.notes import BY_SCALER, NEW_SCALER
-from dpmigrate.library.modules import owned
+from dpmigrate.library.module_tree import owned
 from dpmigrate.library.torch_amp import DONE
 
 

@@ -59,7 +59,8 @@ from dpmigrate.judge.notes import (
 from dpmigrate.judge.redrawn import redrawn
 from dpmigrate.library.batches import divided
 from dpmigrate.library.files import FIRST
-from dpmigrate.library.modules import MODULES, each_data, owned, reaching
+from dpmigrate.library.forward_pass import each_data, reaching
+from dpmigrate.library.module_tree import MODULES, owned
 from dpmigrate.library.registry import canonical
 from dpmigrate.library.sites import GRAD, Site
 from dpmigrate.library.streams import DRAW, OWN

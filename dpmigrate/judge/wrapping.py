@@ -34,7 +34,7 @@ from dpmigrate.judge.notes import (
     wrappers,
 )
 from dpmigrate.judge.unscaling import Unscaling
-from dpmigrate.library.modules import owned
+from dpmigrate.library.module_tree import owned
 
 
 def _is_type(atom: Atom) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dpmigrate.execution.identity import NOWHERE
 from dpmigrate.execution.objects import Object
 from dpmigrate.execution.values import NOTHING, Atom, Data, Items, Ref, Value, atoms, join, value
-from dpmigrate.library.modules import is_module, owned
+from dpmigrate.library.module_tree import is_module, owned
 from dpmigrate.library.sites import Site
 
 

@@ -22,7 +22,8 @@ from dpmigrate.execution.values import (
     join,
     value,
 )
-from dpmigrate.library.modules import MODEL, owned
+from dpmigrate.library.module_tree import owned
+from dpmigrate.library.modules import MODEL
 from dpmigrate.library.sites import Row, Site, methods
 
 _DOC = "https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html"

@@ -29,17 +29,11 @@ from dpmigrate.library import detection, sequence_models
 from dpmigrate.library.axes import on_axis, rows_of
 from dpmigrate.library.copies import copy_of
 from dpmigrate.library.effects import cut
+from dpmigrate.library.forward_pass import each_data, forward, own_method
 from dpmigrate.library.joining import parts_of
 from dpmigrate.library.layer_table import BARE, LAYERS, implicit
-from dpmigrate.library.modules import (
-    GIVES_LOSS,
-    MODEL,
-    ROUND,
-    each_data,
-    forward,
-    own_method,
-    owned,
-)
+from dpmigrate.library.module_tree import owned
+from dpmigrate.library.modules import GIVES_LOSS, MODEL, ROUND
 from dpmigrate.library.reductions import along
 from dpmigrate.library.sequences import ATTENDING, CELLS, RECURRENT, attending, cell, recurrent
 from dpmigrate.library.sites import Site

@@ -22,8 +22,8 @@ from dpmigrate.execution.values import (
     value,
 )
 from dpmigrate.library.axes import rows_of
+from dpmigrate.library.forward_pass import forward, own_method
 from dpmigrate.library.ignored_labels import NO_LABEL, leaves_labels_out
-from dpmigrate.library.modules import forward, own_method
 from dpmigrate.library.signatures import bound
 from dpmigrate.library.sites import Row, Site, examples, prefixed
 

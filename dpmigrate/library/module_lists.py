@@ -24,7 +24,7 @@ from dpmigrate.execution.values import (
     value,
 )
 from dpmigrate.library.effects import uniform
-from dpmigrate.library.modules import forward, own_method
+from dpmigrate.library.forward_pass import forward, own_method
 from dpmigrate.library.sites import Row, Site, methods, prefixed
 
 _DOC = "https://docs.pytorch.org/docs/stable/nn.html#containers"

@@ -4,21 +4,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from dpmigrate.execution import placements
 from dpmigrate.execution.arguments import Arguments
-from dpmigrate.execution.machine import Machine
 from dpmigrate.execution.names import SOME
-from dpmigrate.execution.objects import Object
 from dpmigrate.execution.values import (
     NONE,
     NOTHING,
     SETTING,
-    Atom,
-    Bound,
     Data,
-    Items,
     Ref,
     Value,
     const,
@@ -30,32 +23,10 @@ from dpmigrate.execution.values import (
 from dpmigrate.library import streams
 from dpmigrate.library.devices import model_placed
 from dpmigrate.library.effects import none, same, uniform
-from dpmigrate.library.sites import GRAD, Row, Site, methods
+from dpmigrate.library.module_tree import owned
+from dpmigrate.library.sites import Row, Site, methods
 
 DOC = "https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html"
-#: kinds of objects that hold data and are no part of a model
-_HOLDING = ("list", "dict", "set", "instance", "opaque", "output")
-#: kinds of objects that hold parameters
-MODULES = frozenset({"module", "wrapper", "criterion", "container", "library model"})
-
-
-def forward(site: Site, made: Object) -> None:
-    """A module is called."""
-    mode = site.m.heap.read((made.number, "mode training")) or const(True)
-    grad = site.m.heap.read(GRAD) or const(True)
-    more = {"given": site.flat(site.arguments.joined())} if made.kind == "wrapper" else {}
-    site.event("forward", module=value(Ref(made.number)), training=mode, grad=grad, **more)
-
-
-def own_method(site: Site, made: Object) -> Bound | None:
-    """What the program's class of a module runs when it is called; None where the library's own
-    is meant.
-    """
-    if made.kind != "instance" or site.base:
-        return None
-    return site.m.method_of(made, "forward") or site.m.method_of(made, "__call__")
-
-
 def parameters(site: Site) -> Value:
     """``model.parameters()``: tensors that are the module's, all of them."""
     made = site.object
@@ -79,46 +50,6 @@ def modules(site: Site) -> Value:
     each = join(*inside)
     listed = items([SETTING, each]) if site.word.startswith("named") else each
     return site.m.listed([listed], site.node, site.frame, exact=False)
-
-
-def is_module(m: Machine, made: Object) -> bool:
-    """Whether an object is a model or a part of one, as far as is seen."""
-    return "module" in made.marks or not m.kinds(made).isdisjoint(MODULES)
-
-
-def owned(m: Machine, top: int) -> set[int]:
-    """The modules and parameters that a module holds, itself included."""
-    heap = m.heap
-    seen: set[int] = set()
-    todo = [top]
-    while todo:
-        number = todo.pop()
-        if number not in seen:
-            seen.add(number)
-            for _, held in heap.peek(number):
-                todo += _inside(m, held, 3)
-    return seen
-
-
-def _inside(m: Machine, v: Value, depth: int) -> list[int]:
-    """The modules and parameters in a value, and in lists and dictionaries."""
-    found: list[int] = []
-    for a in v:
-        if isinstance(a, Ref):
-            made = m.heap.objects[a.object]
-            if made.kind in ("list", "dict"):
-                if depth:
-                    for _, held in m.heap.peek(a.object):
-                        found += _inside(m, held, depth - 1)
-            elif made.kind == "parameter" or is_module(m, made):
-                found.append(a.object)
-        elif isinstance(a, Items):
-            if depth:
-                for v2 in a.items:
-                    found += _inside(m, v2, depth - 1)
-        elif isinstance(a, Data) and a.gradient == "whole":
-            found += [n for n in a.reached if m.heap.objects[n].kind == "parameter"]
-    return found
 
 
 def itself(site: Site) -> Value:
@@ -256,54 +187,6 @@ def part(site: Site) -> Value:
     found = value(Ref(inner.number))
     site.m.heap.write((made.number, word), found)
     return found
-
-
-def through(v: Value, made: Object, site: Site) -> Value:
-    """Data that has passed through a wrapper; the trace says which parameters are in it."""
-    inside: set[int] = set()
-
-    def passed(d: Data) -> Data:
-        if d.gradient == "none":
-            return d
-        inside.update(d.reached)
-        return reaching(d, made.number)
-
-    result = each_data(site.m, v, passed)
-    given = value(Data("tensor", placements.UNIFORM, "whole", reached=frozenset(inside)))
-    site.event("through", module=value(Ref(made.number)), given=given)
-    return result
-
-
-def reaching(d: Data, number: int) -> Data:
-    """Data whose gradient comes to one more object."""
-    return d._replace(reached=d.reached | {number})
-
-
-def each_data(
-    m: Machine, v: Value, change: Callable[[Data], Data], seen: frozenset[int] = frozenset()
-) -> Value:
-    """A value with all its data changed, in place where lists, dictionaries and plain objects hold
-    them.
-    """
-    found: list[Atom] = []
-    for a in v:
-        made = m.object(a)
-        if isinstance(a, Data):
-            a = change(a)
-        elif isinstance(a, Items):
-            a = Items(tuple(each_data(m, i, change, seen) for i in a.items))
-        elif made is not None and made.number not in seen and _plain(m, made):
-            inner = seen | {made.number}
-            for name, held in list(m.heap.peek(made.number)):
-                if not (isinstance(name, str) and name.startswith("#")):
-                    m.heap.write((made.number, name), each_data(m, held, change, inner))
-        found.append(a)
-    return tuple(found)
-
-
-def _plain(m: Machine, made: Object) -> bool:
-    """Whether an object is a container of the program's, and no part of a model."""
-    return made.kind in _HOLDING and not is_module(m, made)
 
 
 def training(site: Site) -> Value:

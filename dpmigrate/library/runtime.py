@@ -27,7 +27,7 @@ from dpmigrate.execution.values import (
     known,
     value,
 )
-from dpmigrate.library import modules, streams, torch_data
+from dpmigrate.library import forward_pass, streams, torch_data
 from dpmigrate.library.batches import BLOCKS, SHARED, WHOLE
 from dpmigrate.library.devices import chosen
 from dpmigrate.library.effects import world_size
@@ -95,12 +95,12 @@ def method_called(site: Site) -> Value:
         made = site.m.object(atom)
         inner = _inside(site, value(atom))
         if made is not None and made.kind == "wrapper":
-            modules.forward(site, made)
+            forward_pass.forward(site, made)
             site.event("through a method", module=value(atom))
         called = site.m.attribute(inner, str(name), site.node, site.frame)
         given = site.m.call(called, site.arguments, site.node, site.frame)
         if made is not None and made.kind == "wrapper" and site.grad():
-            given = modules.through(given, made, site)
+            given = forward_pass.through(given, made, site)
         result.append(given)
     return join(*result)
 

@@ -37,6 +37,7 @@ from dpmigrate.library import (
     hooks,
     iterators,
     module_lists,
+    module_tree,
     modules,
     pure,
 )
@@ -221,7 +222,7 @@ class Tables:
         return None
 
     def runs(self, m: Machine, made: Object) -> Bound | None:
-        return cast("Execution", m).method_of(made, "forward") if modules.is_module(m, made) else None
+        return cast("Execution", m).method_of(made, "forward") if module_tree.is_module(m, made) else None
 
     def takes(self, m: Machine, made: Object, arguments: Arguments) -> bool:
         return layer_takes(made, arguments)

@@ -14,7 +14,7 @@ from dpmigrate.execution.values import (
     join,
     value,
 )
-from dpmigrate.library import modules
+from dpmigrate.library import forward_pass
 from dpmigrate.library.effects import same, uniform
 from dpmigrate.library.sites import Row, Site
 from dpmigrate.library.torch_optim import step
@@ -32,7 +32,7 @@ def scaled(site: Site) -> Value:
     found, made = site.get(1) or NOTHING, site.object
     if made is None:
         return found
-    return modules.each_data(site.m, found, lambda d: modules.reaching(d, made.number))
+    return forward_pass.each_data(site.m, found, lambda d: forward_pass.reaching(d, made.number))
 
 
 #: fields of a scaler: what it has done with an optimizer since its last ``update()``

@@ -19,7 +19,7 @@ from dpmigrate.execution.values import (
     join,
     value,
 )
-from dpmigrate.library import modules
+from dpmigrate.library import module_tree, modules
 from dpmigrate.library.copies import copied
 from dpmigrate.library.effects import none, uniform
 from dpmigrate.library.sites import GRAD, Row, Site
@@ -115,7 +115,7 @@ def stepped(site: Site, parameters: Value) -> list[int]:
     found: set[int] = set()
     for d in data(parameters):
         for number in d.reached:
-            found |= modules.owned(site.m, number)
+            found |= module_tree.owned(site.m, number)
     return sorted(found)
 
 

@@ -26,8 +26,8 @@ from dpmigrate.execution.values import (
 )
 from dpmigrate.library.batches import GRAPHS
 from dpmigrate.library.effects import cut, none
+from dpmigrate.library.forward_pass import forward
 from dpmigrate.library.layers import reach
-from dpmigrate.library.modules import forward
 from dpmigrate.library.sites import Row, Site, methods
 from dpmigrate.library.torch_data import loader
 

@@ -13,16 +13,15 @@ from dpmigrate.execution.values import (
     value,
 )
 from dpmigrate.library.effects import cut, none
+from dpmigrate.library.forward_pass import forward, reaching
 from dpmigrate.library.modules import (
     DOC,
     applied,
-    forward,
     frozen,
     itself,
     mode,
     modules,
     parameters,
-    reaching,
     state,
     state_loaded,
 )

@@ -9,7 +9,8 @@ from dpmigrate.execution.values import (
     Value,
 )
 from dpmigrate.library.effects import none, same
-from dpmigrate.library.modules import DOC, forward, through
+from dpmigrate.library.forward_pass import forward, through
+from dpmigrate.library.modules import DOC
 from dpmigrate.library.sites import Row, Site
 from dpmigrate.library.unseen_models import taken_for_model
 
