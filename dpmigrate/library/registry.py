@@ -27,6 +27,7 @@ from dpmigrate.library import (
     iterators,
     kernels,
     lengths,
+    library_losses,
     losses,
     mapping,
     metrics,
@@ -79,10 +80,12 @@ TABLES: tuple[ModuleType, ...] = (
     torch_tools, builtins, reflection, iterators, constructors, lengths, mapping, collections,
     command_line, stdlib, processes,
     writers, texts, numpy, torch_math, torch_products, torch_more, torch_distributions,
-    torch_factories, torch_shapes, torch_sparse, torch_tensor, gradients, modules, hooks, unseen_models, wrappers, losses, module_lists, torch_nn,
+    torch_factories, torch_shapes, torch_sparse, torch_tensor, gradients, modules, hooks,
+    unseen_models, wrappers, losses, module_lists, torch_nn,
     torch_optim, torch_amp, torch_data, batches, torch_process, devices, distributed, runtime,
     runtime_reductions, streams, files, progress, trackers, transformers, vision, metrics,
-    families, pure, python_names, array_names, rearranging, configs, networks, models_with_loss, kernels, sequence_models,
+    families, pure, python_names, array_names, rearranging, configs, networks, library_losses,
+    models_with_loss, kernels, sequence_models,
     detection, experiments,
 )  # fmt: skip
 _OF_KIND = re.compile(r"<([\w|]+)>\.(\w+|\*)")
