@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, cast
 
 from dpmigrate.execution import arithmetic, placements
@@ -13,7 +12,6 @@ from dpmigrate.execution.objects import ELEMENTS, Object
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import (
     RESULTS,
-    SETTING,
     Atom,
     Bound,
     Const,
@@ -25,7 +23,6 @@ from dpmigrate.execution.values import (
     Setting,
     Super,
     Value,
-    atom_placement,
     const,
     join,
     placement_of,
@@ -36,15 +33,14 @@ from dpmigrate.library import (
     effects,
     hooks,
     iterators,
-    module_lists,
     module_tree,
     modules,
     pure,
 )
 from dpmigrate.library.answers import by_numbers, is_bare, plain_part
 from dpmigrate.library.layer_table import layer_takes
+from dpmigrate.library.protocols import Protocols, site_of
 from dpmigrate.library.public_names import MODULES_OF_TORCH
-from dpmigrate.library.pure import ANY
 from dpmigrate.library.registry import (
     ATTRIBUTES,
     FUNCTIONS,
@@ -58,12 +54,11 @@ from dpmigrate.library.registry import (
 from dpmigrate.library.results import field_of, part_of_results
 from dpmigrate.library.signatures import bound
 from dpmigrate.library.sites import Site
-from dpmigrate.library.unpacking import opening, unpacked
 
 if TYPE_CHECKING:
     from dpmigrate.execution.engine import Execution
 
-class Tables:
+class Tables(Protocols):
     """The library of the machine."""
 
     def call(
@@ -78,7 +73,7 @@ class Tables:
             row = by_pattern(name)
         if row is None:
             return None
-        site = _site(m, name, arguments, node, frame)
+        site = site_of(m, name, arguments, node, frame)
         return by_numbers(site, row.effect(site))
 
     def method(
@@ -93,7 +88,7 @@ class Tables:
         if isinstance(receiver, Data):
             kind = "numpy.ndarray" if receiver.kind == "array" else "torch.Tensor"
             arguments = bound(f"{kind}.{name}", arguments)
-        site = _site(m, f".{name}", arguments, node, frame, receiver)
+        site = site_of(m, f".{name}", arguments, node, frame, receiver)
         if isinstance(receiver, Super):
             return self._super(site, receiver, name)
         if name == "__iter__":
@@ -159,25 +154,10 @@ class Tables:
                 return row.effect(site)
         return None
 
-    def _kinds(self, m: Machine, receiver: Atom) -> list[str]:
-        """What a receiver is, the most special first."""
-        match receiver:
-            case Ref():
-                made = m.heap.objects[receiver.object]
-                return [*sorted(m.kinds(made) - {made.kind}), made.kind]
-            case Data():
-                return [receiver.kind]
-            case Const():
-                return [receiver.type]
-            case Method():
-                inner = self._kinds(m, receiver.receiver)
-                return [k for k in inner if k == ANY] or ["setting"]
-        return ["setting"]
-
     def attribute(
         self, m: Machine, receiver: Atom, name: str, node: ast.AST, frame: Frame
     ) -> Value | None:
-        site = _site(m, f".{name}", Arguments(), node, frame, receiver)
+        site = site_of(m, f".{name}", Arguments(), node, frame, receiver)
         if isinstance(receiver, Items):
             return field_of(receiver, name)
         for kind in self._kinds(m, receiver):
@@ -214,7 +194,7 @@ class Tables:
     def called(
         self, m: Machine, receiver: Atom, arguments: Arguments, node: ast.AST, frame: Frame
     ) -> Value | None:
-        site = _site(m, ".__call__", arguments, node, frame, receiver)
+        site = site_of(m, ".__call__", arguments, node, frame, receiver)
         for kind in self._kinds(m, receiver):
             row = OF_KIND.get((kind, "__call__"))
             if row is not None:
@@ -231,7 +211,7 @@ class Tables:
         self, m: Machine, made: Object, kinds: frozenset[str], arguments: Arguments, node: ast.AST,
         frame: Frame,
     ) -> None:  # fmt: skip
-        site = _site(m, made.name, arguments, node, frame, Ref(made.number))
+        site = site_of(m, made.name, arguments, node, frame, Ref(made.number))
         for kind in sorted(kinds):
             row = OF_KIND.get((kind, "__init__"))
             if row is not None:
@@ -241,7 +221,7 @@ class Tables:
         self, m: Machine, word: str, operands: list[Value], node: ast.AST, frame: Frame
     ) -> Value | None:
         row = METHODS.get(f".__{word}__")
-        site = _site(m, f".__{word}__", Arguments(operands), node, frame)
+        site = site_of(m, f".__{word}__", Arguments(operands), node, frame)
         whole = operands
         held = any(isinstance(a, Data) for v in operands for a in v)
         if held and word not in ("getitem", "setitem"):
@@ -271,70 +251,6 @@ class Tables:
             return arithmetic.binary(word, left, right, node)
         return None
 
-    def begun(self, m: Machine, iterable: Value, node: ast.AST, frame: Frame) -> None:
-        for atom in dict.fromkeys(self._sources(m, iterable)):
-            self._about(m, atom, "begun", node, frame)
-
-    def unpacked(
-        self, m: Machine, new: Value, count: int, star: int | None, node: ast.AST, frame: Frame
-    ) -> list[Value] | None:
-        return unpacked(_site(m, ".shape", Arguments(), node, frame), new, count, star)
-
-    def opening(self, m: Machine, v: Value, node: ast.AST, frame: Frame) -> list[Value]:
-        return opening(_site(m, ".shape", Arguments(), node, frame), v)
-
-    def _sources(self, m: Machine, iterable: Value) -> Iterator[Atom]:
-        """What a loop goes over, behind progress bars, ``enumerate`` and ``zip``."""
-        for atom in iterable:
-            made = m.object(atom)
-            if made is None or (made.kind == "iterator" and made.name not in iterators.LATER):
-                continue  # it has begun its sources when it was made
-            yield atom
-            if made.kind in ("iterator", "bar") and isinstance(made.extra, int):
-                for i in range(made.extra):
-                    held = m.heap.read((made.number, f"source {i}"))
-                    yield from self._sources(m, held or ())
-
-    def draws(self, m: Machine, v: Value) -> bool:
-        execution = cast("Execution", m)
-        found = m.objects(v)
-        found += [
-            o
-            for made in found
-            if made.kind in ("iterator", "bar", "list", "dict")
-            for o in m.objects(execution.contents(made))
-        ]
-        return any("loader" in execution.kinds(o) for o in found)
-
-    def elements(self, m: Machine, atom: Atom, node: ast.AST, frame: Frame) -> Value | None:
-        plain = isinstance(atom, Data) and atom.kind in ("number", "text")
-        if plain and atom_placement(atom).kind is Kind.PER_RANK:
-            return value(atom)  # whatever it is, its parts differ
-        return self._about(m, atom, "__iter__", node, frame)
-
-    def each(self, m: Machine, made: Object) -> list[Value] | None:
-        if "container" in self._kinds(m, Ref(made.number)):
-            return module_lists.each(m, made)
-        return None
-
-    def entered(self, m: Machine, atom: Atom, node: ast.AST, frame: Frame) -> Value | None:
-        return self._about(m, atom, "__enter__", node, frame)
-
-    def left(self, m: Machine, atom: Atom, node: ast.AST, frame: Frame) -> None:
-        self._about(m, atom, "__exit__", node, frame)
-
-    def _about(
-        self, m: Machine, atom: Atom, name: str, node: ast.AST, frame: Frame
-    ) -> Value | None:
-        site = _site(m, f".{name}", Arguments(), node, frame, atom)
-        for kind in self._kinds(m, atom):
-            row = OF_KIND.get((kind, name))
-            if row is not None:
-                return row.effect(site)
-        if isinstance(atom, Foreign) and name == "__iter__":
-            return SETTING
-        return None
-
     def kinds(self, name: str) -> frozenset[str]:
         return kinds_of(canonical(name))
 
@@ -353,10 +269,3 @@ class Tables:
             return True
         row = by_pattern(whole)
         return True if row is not None and not row.names.endswith("*") else None
-
-
-def _site(
-    m: Machine, name: str, arguments: Arguments, node: ast.AST, frame: Frame,
-    receiver: Atom | None = None,
-) -> Site:  # fmt: skip
-    return Site(cast("Execution", m), name, arguments, node, frame, receiver)

@@ -1,0 +1,128 @@
+"""What statements ask of code outside of the program: loops, ``with``, unpacking."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, cast
+
+from dpmigrate.execution.arguments import Arguments
+from dpmigrate.execution.machine import Frame, Machine
+from dpmigrate.execution.objects import Object
+from dpmigrate.execution.placements import Kind
+from dpmigrate.execution.values import (
+    SETTING,
+    Atom,
+    Const,
+    Data,
+    Foreign,
+    Method,
+    Ref,
+    Value,
+    atom_placement,
+    value,
+)
+from dpmigrate.library import (
+    iterators,
+    module_lists,
+)
+from dpmigrate.library.pure import ANY
+from dpmigrate.library.registry import (
+    OF_KIND,
+)
+from dpmigrate.library.sites import Site
+from dpmigrate.library.unpacking import opening, unpacked
+
+if TYPE_CHECKING:
+    from dpmigrate.execution.engine import Execution
+
+
+def site_of(
+    m: Machine, name: str, arguments: Arguments, node: ast.AST, frame: Frame,
+    receiver: Atom | None = None,
+) -> Site:  # fmt: skip
+    """The site of a call, for the rows of the tables."""
+    return Site(cast("Execution", m), name, arguments, node, frame, receiver)
+
+
+class Protocols:
+    """Python's protocols, as the tables have them: iterators and context managers."""
+
+    def _kinds(self, m: Machine, receiver: Atom) -> list[str]:
+        """What a receiver is, the most special first."""
+        match receiver:
+            case Ref():
+                made = m.heap.objects[receiver.object]
+                return [*sorted(m.kinds(made) - {made.kind}), made.kind]
+            case Data():
+                return [receiver.kind]
+            case Const():
+                return [receiver.type]
+            case Method():
+                inner = self._kinds(m, receiver.receiver)
+                return [k for k in inner if k == ANY] or ["setting"]
+        return ["setting"]
+
+    def begun(self, m: Machine, iterable: Value, node: ast.AST, frame: Frame) -> None:
+        for atom in dict.fromkeys(self._sources(m, iterable)):
+            self._about(m, atom, "begun", node, frame)
+
+    def unpacked(
+        self, m: Machine, new: Value, count: int, star: int | None, node: ast.AST, frame: Frame
+    ) -> list[Value] | None:
+        return unpacked(site_of(m, ".shape", Arguments(), node, frame), new, count, star)
+
+    def opening(self, m: Machine, v: Value, node: ast.AST, frame: Frame) -> list[Value]:
+        return opening(site_of(m, ".shape", Arguments(), node, frame), v)
+
+    def _sources(self, m: Machine, iterable: Value) -> Iterator[Atom]:
+        """What a loop goes over, behind progress bars, ``enumerate`` and ``zip``."""
+        for atom in iterable:
+            made = m.object(atom)
+            if made is None or (made.kind == "iterator" and made.name not in iterators.LATER):
+                continue  # it has begun its sources when it was made
+            yield atom
+            if made.kind in ("iterator", "bar") and isinstance(made.extra, int):
+                for i in range(made.extra):
+                    held = m.heap.read((made.number, f"source {i}"))
+                    yield from self._sources(m, held or ())
+
+    def draws(self, m: Machine, v: Value) -> bool:
+        execution = cast("Execution", m)
+        found = m.objects(v)
+        found += [
+            o
+            for made in found
+            if made.kind in ("iterator", "bar", "list", "dict")
+            for o in m.objects(execution.contents(made))
+        ]
+        return any("loader" in execution.kinds(o) for o in found)
+
+    def elements(self, m: Machine, atom: Atom, node: ast.AST, frame: Frame) -> Value | None:
+        plain = isinstance(atom, Data) and atom.kind in ("number", "text")
+        if plain and atom_placement(atom).kind is Kind.PER_RANK:
+            return value(atom)  # whatever it is, its parts differ
+        return self._about(m, atom, "__iter__", node, frame)
+
+    def each(self, m: Machine, made: Object) -> list[Value] | None:
+        if "container" in self._kinds(m, Ref(made.number)):
+            return module_lists.each(m, made)
+        return None
+
+    def entered(self, m: Machine, atom: Atom, node: ast.AST, frame: Frame) -> Value | None:
+        return self._about(m, atom, "__enter__", node, frame)
+
+    def left(self, m: Machine, atom: Atom, node: ast.AST, frame: Frame) -> None:
+        self._about(m, atom, "__exit__", node, frame)
+
+    def _about(
+        self, m: Machine, atom: Atom, name: str, node: ast.AST, frame: Frame
+    ) -> Value | None:
+        site = site_of(m, f".{name}", Arguments(), node, frame, atom)
+        for kind in self._kinds(m, atom):
+            row = OF_KIND.get((kind, name))
+            if row is not None:
+                return row.effect(site)
+        if isinstance(atom, Foreign) and name == "__iter__":
+            return SETTING
+        return None
