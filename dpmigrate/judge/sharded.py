@@ -9,7 +9,8 @@ from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import NONE, Const, Data, Setting, Unbound, Unknown, const
 from dpmigrate.judge.redrawn import LENGTHS, NUMBERS
 from dpmigrate.judge.trial import Fault, Trial
-from dpmigrate.library.batches import OWN_ORDER, SAMPLERS, SHARED, divided
+from dpmigrate.library.batches import SAMPLERS, SHARED, divided
+from dpmigrate.library.dataset_samples import OWN_ORDER
 from dpmigrate.library.streams import DRAW
 
 NAME = "training passes are sharded"

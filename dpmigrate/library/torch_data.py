@@ -19,7 +19,8 @@ from dpmigrate.execution.values import (
     value,
 )
 from dpmigrate.library import streams
-from dpmigrate.library.batches import OWN_ORDER, divided, sample
+from dpmigrate.library.batches import divided
+from dpmigrate.library.dataset_samples import OWN_ORDER, sample
 from dpmigrate.library.effects import uniform
 from dpmigrate.library.sites import Effect, Row, Site, methods, prefixed
 

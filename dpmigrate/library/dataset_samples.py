@@ -1,0 +1,164 @@
+"""One sample of a data set, and in which order a data set gives its samples
+(https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.Dataset).
+"""
+
+from __future__ import annotations
+
+import ast
+from functools import lru_cache
+
+from dpmigrate.execution import identity, placements
+from dpmigrate.execution.arguments import Arguments
+from dpmigrate.execution.objects import EXISTS, Delta
+from dpmigrate.execution.values import (
+    SETTING,
+    Atom,
+    Bound,
+    Const,
+    Data,
+    Items,
+    Ref,
+    Value,
+    const,
+    items,
+    join,
+    value,
+)
+from dpmigrate.library.sites import Site
+
+#: the event of a data set that gives its samples in an order of its own
+OWN_ORDER = "order of its own"
+#: objects of the program that keep what a sample leaves for the next one
+_STATE = ("instance", "list", "dict", "set")
+
+
+def sample(site: Site, dataset: Value, index: Value) -> Value:
+    """One sample of a data set, as its ``__getitem__`` gives it."""
+    found: list[Value] = []
+    for atom in dataset:
+        made = site.m.object(atom)
+        if made is None:
+            found.append(SETTING)
+            continue
+        method = site.m.method_of(made, "__getitem__") or site.m.method_of(made, "__iter__")
+        if made.kind == "instance" and method is not None:
+            found.append(_item_of(site, method, index))
+            continue
+        if site.m.heap.read((made.number, "dealing")):
+            own_order(site)
+        inner = site.m.heap.read((made.number, "dataset"))
+        tensors = site.m.heap.read((made.number, "tensors"))
+        if tensors:
+            found.append(_unbatched(tensors))
+        elif inner:
+            found.append(sample(site, inner, index))
+        elif made.kind == "list":
+            found.append(site.m.contents(made) or SETTING)
+        else:
+            found.append(value(Data("samples", placements.UNIFORM)))
+    return join(*found) or SETTING
+
+
+def _item_of(site: Site, method: Atom, index: Value) -> Value:
+    """``dataset[i]``; draws in it come from worker streams.
+
+    What no table knows of it is not missed: whatever a sample is made of, batches are rows of it.
+    """
+    missed = dict(site.m.trace.missed)
+    site.m.heap.mark()
+    result = site.m.call(value(method), Arguments([index]), site.node, site.frame)
+    result = site.m.elements(result, site.node, site.frame) if _generator(site, result) else result
+    frozen = _frozen(site, result, 4)
+    delta = site.m.heap.rollback()
+    site.m.trace.missed = missed
+    assert isinstance(method, Bound)
+    node = site.m.heap.objects[method.function].extra.node
+    if not _asks_which(node) and (_takes_next(node) or _leaves_state(site, delta)):
+        own_order(site)
+    return frozen or SETTING
+
+
+def own_order(site: Site) -> None:
+    """Samples come in an order of the data set's own, whichever is asked for."""
+    if site.object is not None and site.object.kind == "loader":
+        site.event(OWN_ORDER, loader=value(Ref(site.object.number)))
+
+
+@lru_cache(4096)
+def _asks_which(node: ast.AST) -> bool:
+    """Whether ``__getitem__`` reads the index that it is given, for more than a test of its bounds."""
+    if not isinstance(node, ast.FunctionDef) or node.name != "__getitem__":
+        return True  # an iterable data set goes on by itself
+    if node.args.vararg or len(node.args.args) < 2:
+        return True
+    bounds = {
+        n
+        for a in ast.walk(node)
+        if isinstance(a, ast.Assert | ast.Raise)
+        or (isinstance(a, ast.If) and not a.orelse and all(isinstance(s, ast.Raise) for s in a.body))
+        for n in ast.walk(a)
+    }
+    index = node.args.args[1].arg
+    return any(
+        isinstance(n, ast.Name) and n.id == index and isinstance(n.ctx, ast.Load) and n not in bounds
+        for n in ast.walk(node)
+    )
+
+
+@lru_cache(4096)
+def _takes_next(node: ast.AST) -> bool:
+    """Whether ``__getitem__`` goes on with an iterator: ``next(self.rows)``."""
+    called = [n.func for n in ast.walk(node) if isinstance(n, ast.Call)]
+    return any(isinstance(f, ast.Name) and f.id == "next" for f in called)
+
+
+def _leaves_state(site: Site, delta: Delta) -> bool:
+    """Whether a sample changes what was there before it: what the next one finds depends on it."""
+    objects = site.m.heap.objects
+    made = {n for n, name in delta if name == EXISTS}
+    return any(
+        n in objects and n not in made and objects[n].kind in _STATE and not str(name).startswith("#")
+        and not identity.alike(site.m.heap.read((n, name)), new)
+        for (n, name), new in delta.items()
+    )  # fmt: skip
+
+
+def _generator(site: Site, v: Value) -> bool:
+    return any(o.kind == "generator" for o in site.m.objects(v))
+
+
+def _frozen(site: Site, v: Value, depth: int) -> Value:
+    """A sample as a value that outlives the branch: dictionaries and lists become tuples with
+    names.
+    """
+    found: list[Atom] = []
+    for a in v:
+        made = site.m.object(a)
+        if isinstance(a, Items):
+            found.append(Items(tuple(_frozen(site, i, depth - 1) for i in a.items)))
+        elif made is not None and made.kind in ("list", "dict") and depth:
+            held = [(n, site.m.bound(x)) for n, x in site.m.heap.names(made.number)]
+            fields = tuple(
+                items(
+                    [(n,) if isinstance(n, Const) else const(str(n)), _frozen(site, x, depth - 1)]
+                )
+                for n, x in held
+            )
+            found.append(Items((const(f"<{made.kind}>"), *fields)))
+        else:
+            found.append(a)
+    return tuple(found)
+
+
+def _unbatched(v: Value) -> Value:
+    """A sample of tensors that lie side by side."""
+    found: list[Atom] = []
+    for a in v:
+        if isinstance(a, Items):
+            found.append(Items(tuple(_unbatched(i) for i in a.items)))
+        elif isinstance(a, Data):
+            axes = a.axes - 1 if a.axes else None
+            found.append(a._replace(axes=axes))
+        else:
+            found.append(a)
+    return tuple(found)
