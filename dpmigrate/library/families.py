@@ -167,7 +167,6 @@ FAMILIES.update(
 FAMILIES.update({name: Family(source, shows=True) for name, source in _SHOWING.items()})
 
 
-
 def drawn_on(site: Site) -> Value:
     """``cv2.rectangle(image, …)``: the image is changed, and given back."""
     made = computed(site)

@@ -1,4 +1,4 @@
-"""``x[i]`` and ``x[i] = y``: what an index takes of a tensor, and what is stored by one."""
+"""``x[i]``: what an index takes of a tensor."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from dpmigrate.execution.values import (
     Value,
     const,
     data,
-    gradient_join,
     items,
     join,
     known,
@@ -40,7 +39,7 @@ from dpmigrate.library.index_parts import (
 )
 from dpmigrate.library.results import part_of_results
 from dpmigrate.library.shapes import axes_of
-from dpmigrate.library.sites import PADDING, PART, SINGLE, WHICH_SAMPLE, Site
+from dpmigrate.library.sites import PADDING, PART, SINGLE, Site
 from dpmigrate.library.sizes import size_of
 from dpmigrate.library.streams import DRAW
 
@@ -302,56 +301,3 @@ def _bounds(site: Site, part: Value) -> Value:
             found += [site.m.heap.read((made.number, n)) or NONE for n in names]
     moving = [site.flat(v) for v in found]
     return join(*[v for v in moving if placement_of(v).kind not in (*placements.EQUAL, Kind.SIZE)])
-
-
-def stored(site: Site) -> Value | None:
-    """``x[i] = y``: what holds the tensor holds another one afterwards."""
-    owner, key, new = (site.get(i) or NOTHING for i in range(3))
-    target = getattr(site.node, "value", None)
-    if not data(owner) or type(target).__name__ not in ("Name", "Attribute", "Subscript", "Call"):
-        return None
-    held, given = placement_of(owner), placement_of(site.flat(new) or new)
-    at = placement_of(site.flat(key))
-    if any(d.kind == "shape" for d in data(owner)):
-        place = site.m.constant(key)
-        if place is None or place.value == held.axis or type(place.value) is not int or place.value < 0:
-            site.m.assign(target, site.unknown("which size is set"), site.node, site.frame)  # type: ignore[arg-type]
-        return NONE
-    if held.kind is Kind.ROWS and (
-        given.kind in (Kind.ROWS, *placements.EQUAL) or _of_a_sample(site, new)
-    ):
-        placement = held
-    elif _at_own_place(site, owner, key, new):
-        placement = held
-        new = tuple(
-            a._replace(placement=held, turn=False) if isinstance(a, Data) else a for a in new
-        )
-    elif at.kind in placements.EQUAL:
-        rows = given.kind is Kind.ROWS
-        placement = placements.PER_RANK if rows else placements.join(held, given)
-    else:
-        placement = placements.PER_RANK
-    flows = gradient_join(*(d.gradient for v in (owner, new) for d in data(v)))
-    both = [owner, site.flat(new)]
-    made = derivation.derived("stored", placement, both, site.node, gradient=flows)
-    site.m.write_in_place(target, made, site.node, site.frame)  # type: ignore[arg-type]
-    return NONE
-
-
-def _at_own_place(site: Site, owner: Value, key: Value, new: Value) -> bool:
-    """Whether a turn for each sample stores what is the sample's own at its place."""
-    found = rows_of(owner)
-    if found is None or not samples.of_turn(new):
-        return False
-    p, walk = found.placement, followed(site, parts_of(key), found)
-    own = walk.own is not None and samples.is_place(walk.own.value)
-    beside = all(placement_of(site.flat(v)).kind in placements.EQUAL for v in walk.others)
-    return own and beside and (p.times, p.segments, p.ragged) == (1, 1, False)
-
-
-def _of_a_sample(site: Site, new: Value) -> bool:
-    """Whether what is stored belongs to one sample, in a function that puts a batch together."""
-    given = data(site.flat(new))
-    return bool(given) and all(
-        any(o.word == WHICH_SAMPLE for o in origins(d.origin)) for d in given
-    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpmigrate.library.effects import in_place, unestablished
-from dpmigrate.library.indexing import index, stored
+from dpmigrate.library.indexing import index
 from dpmigrate.library.joining import cat, chunk, stack, unbind
 from dpmigrate.library.selections import (
     gather,
@@ -31,6 +31,7 @@ from dpmigrate.library.sizes import (
     repeat_interleave,
     shape,
 )
+from dpmigrate.library.storing import stored
 from dpmigrate.library.torch_math import both
 from dpmigrate.library.views import like_another, reshape, unflatten
 

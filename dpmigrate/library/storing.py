@@ -1,0 +1,75 @@
+"""``x[i] = y``: what a tensor holds after something is stored in a part of it."""
+
+from __future__ import annotations
+
+from dpmigrate.execution import derivation, placements, samples
+from dpmigrate.execution.placements import Kind
+from dpmigrate.execution.values import (
+    NONE,
+    NOTHING,
+    Data,
+    Value,
+    data,
+    gradient_join,
+    origins,
+    placement_of,
+)
+from dpmigrate.library.axes import rows_of
+from dpmigrate.library.index_parts import (
+    followed,
+    parts_of,
+)
+from dpmigrate.library.sites import WHICH_SAMPLE, Site
+
+
+def stored(site: Site) -> Value | None:
+    """``x[i] = y``: what holds the tensor holds another one afterwards."""
+    owner, key, new = (site.get(i) or NOTHING for i in range(3))
+    target = getattr(site.node, "value", None)
+    if not data(owner) or type(target).__name__ not in ("Name", "Attribute", "Subscript", "Call"):
+        return None
+    held, given = placement_of(owner), placement_of(site.flat(new) or new)
+    at = placement_of(site.flat(key))
+    if any(d.kind == "shape" for d in data(owner)):
+        place = site.m.constant(key)
+        if place is None or place.value == held.axis or type(place.value) is not int or place.value < 0:
+            site.m.assign(target, site.unknown("which size is set"), site.node, site.frame)  # type: ignore[arg-type]
+        return NONE
+    if held.kind is Kind.ROWS and (
+        given.kind in (Kind.ROWS, *placements.EQUAL) or _of_a_sample(site, new)
+    ):
+        placement = held
+    elif _at_own_place(site, owner, key, new):
+        placement = held
+        new = tuple(
+            a._replace(placement=held, turn=False) if isinstance(a, Data) else a for a in new
+        )
+    elif at.kind in placements.EQUAL:
+        rows = given.kind is Kind.ROWS
+        placement = placements.PER_RANK if rows else placements.join(held, given)
+    else:
+        placement = placements.PER_RANK
+    flows = gradient_join(*(d.gradient for v in (owner, new) for d in data(v)))
+    both = [owner, site.flat(new)]
+    made = derivation.derived("stored", placement, both, site.node, gradient=flows)
+    site.m.write_in_place(target, made, site.node, site.frame)  # type: ignore[arg-type]
+    return NONE
+
+
+def _at_own_place(site: Site, owner: Value, key: Value, new: Value) -> bool:
+    """Whether a turn for each sample stores what is the sample's own at its place."""
+    found = rows_of(owner)
+    if found is None or not samples.of_turn(new):
+        return False
+    p, walk = found.placement, followed(site, parts_of(key), found)
+    own = walk.own is not None and samples.is_place(walk.own.value)
+    beside = all(placement_of(site.flat(v)).kind in placements.EQUAL for v in walk.others)
+    return own and beside and (p.times, p.segments, p.ragged) == (1, 1, False)
+
+
+def _of_a_sample(site: Site, new: Value) -> bool:
+    """Whether what is stored belongs to one sample, in a function that puts a batch together."""
+    given = data(site.flat(new))
+    return bool(given) and all(
+        any(o.word == WHICH_SAMPLE for o in origins(d.origin)) for d in given
+    )
