@@ -21,7 +21,7 @@ from dpmigrate.execution.values import (
     placement_of,
     value,
 )
-from dpmigrate.library import streams, torch_math, torch_products, torch_shapes
+from dpmigrate.library import streams, torch_linalg, torch_math, torch_products, torch_shapes
 from dpmigrate.library.axes import rows_of
 from dpmigrate.library.effects import (
     coupled,
@@ -52,6 +52,7 @@ _TORCH = {
 }  # fmt: skip
 _SHARED = {
     **{n: r for n, r in table(torch_math.ROWS).items() if n.startswith("torch.")},
+    **{n: r for n, r in table(torch_linalg.ROWS).items() if n.startswith("torch.")},
     **{n: r for n, r in table(torch_products.ROWS).items() if n.startswith("torch.")},
     **{n: r for n, r in table(torch_shapes.ROWS).items() if n.startswith("torch.")},
 }

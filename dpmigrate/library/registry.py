@@ -52,6 +52,7 @@ from dpmigrate.library import (
     torch_data,
     torch_distributions,
     torch_factories,
+    torch_linalg,
     torch_math,
     torch_more,
     torch_nn,
@@ -79,7 +80,8 @@ if TYPE_CHECKING:
 TABLES: tuple[ModuleType, ...] = (
     torch_tools, builtins, reflection, iterators, constructors, lengths, mapping, collections,
     command_line, stdlib, processes,
-    writers, texts, numpy, torch_math, torch_products, torch_more, torch_distributions,
+    writers, texts, numpy, torch_math, torch_linalg, torch_products, torch_more,
+    torch_distributions,
     torch_factories, torch_shapes, torch_sparse, torch_tensor, gradients, modules, hooks,
     unseen_models, wrappers, losses, module_lists, torch_nn,
     torch_optim, torch_amp, torch_data, batches, torch_process, devices, distributed, runtime,

@@ -1,12 +1,8 @@
-"""torch's arithmetic, reductions and products (https://docs.pytorch.org/docs/stable/torch.html)."""
+"""torch's arithmetic and reductions (https://docs.pytorch.org/docs/stable/torch.html)."""
 
 from __future__ import annotations
 
-from dpmigrate.execution import placements
-from dpmigrate.execution.values import Value
-from dpmigrate.library.axes import on_axis, rows_of
 from dpmigrate.library.effects import (
-    batched,
     bounded,
     coupled,
     elementwise,
@@ -25,7 +21,7 @@ from dpmigrate.library.reductions import (
     renormed,
     several,
 )
-from dpmigrate.library.sites import Effect, Row, Site, examples
+from dpmigrate.library.sites import Effect, Row, examples
 from dpmigrate.library.streams import drawing
 
 _DOC = "https://docs.pytorch.org/docs/stable/torch.html"
@@ -34,21 +30,6 @@ _DOC = "https://docs.pytorch.org/docs/stable/torch.html"
 def both(names: str) -> str:
     """Names of functions of torch that are methods of tensors as well."""
     return " ".join(f"torch.{w} .{w}" for w in names.split())
-
-
-def diagonal(site: Site) -> Value:
-    """``diagonal``: rows where both axes lie behind that of the samples."""
-    found = rows_of(site.get(0) or ())
-    if found is None:
-        return site.each()
-    beside = [
-        on_axis(site.constant(i, n, d), found) for i, n, d in ((2, "dim1", 0), (3, "dim2", 1))
-    ]
-    if None in beside or found.axes is None or found.placement.axis:
-        return site.unknown("which axes of a diagonal run over the samples")
-    if any(beside):
-        return site.data(placements.PER_RANK, keep_axes=False)
-    return site.data(found.placement, axes=found.axes - 1)
 
 
 _ELEMENT = """
@@ -297,27 +278,6 @@ torch.cov(x)
 torch.bincount(t)
 torch.outer(x[:, 0], x[:, 0])
 """), _DOC),
-    Row(both("""
-inverse det logdet slogdet eig eigh eigvals eigvalsh cholesky matrix_exp inv
-"""), batched(2, square=True), examples("""
-(x[:, :, None] * x[:, None]).add(torch.eye(4)).inverse()
-(x[:, :, None] * x[:, None]).det()
-w.inverse()
-"""), _DOC),
-    Row(both("pinverse svd svdvals qr matrix_rank triu tril"), batched(2), examples("""
-torch.svd(x)[1]
-x.triu()
-"""), _DOC),
-    Row(both("solve lstsq pca_lowrank"), unestablished("which samples meet"), examples("""
-torch.linalg.solve(w, w)
-"""), _DOC),
-    Row(both("diagonal"), diagonal, examples("""
-x.diagonal()
-(x[:, :, None] * x[:, None]).diagonal(dim1=1, dim2=2)
-(x @ x.t()).diagonal()
-"""), _DOC),
-    Row(both("diag diag_embed"), coupled, ("(x @ x.t()).diag()", "w.diag()"), _DOC),
-    Row(both("cross"), along(2), ("torch.cross(x[:, :3], y[:, :3], dim=1)",), _DOC),
 )  # fmt: skip
 
 
