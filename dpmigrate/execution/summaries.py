@@ -1,21 +1,17 @@
-"""Functions of the program while they run, and summaries of what they did."""
+"""Calls of functions of the program, and summaries of what they did."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
 from dataclasses import dataclass
 
-from dpmigrate.execution import divergence
+from dpmigrate.execution.activations import ActivationParts, Summary
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.classes import FunctionParts
-from dpmigrate.execution.control import Raised
-from dpmigrate.execution.in_place import InPlaceParts
-from dpmigrate.execution.machine import DEPTH, PROCESS, Frame
-from dpmigrate.execution.objects import Delta, Object
-from dpmigrate.execution.trace import Call, Parting
+from dpmigrate.execution.machine import DEPTH, Frame
+from dpmigrate.execution.objects import Object
+from dpmigrate.execution.trace import Call
 from dpmigrate.execution.values import (
-    NONE,
     NOTHING,
     UNBOUND,
     Atom,
@@ -27,7 +23,6 @@ from dpmigrate.execution.values import (
     Unknown,
     Value,
     join,
-    one_value,
     unknown,
     value,
 )
@@ -46,19 +41,6 @@ EXECUTIONS = 400
 
 
 @dataclass(slots=True)
-class Summary:
-    """What a call did: what it read, what it wrote, its result, the objects that it made, and what
-    it raised.
-    """
-
-    reads: Delta
-    writes: Delta
-    result: Value
-    made: frozenset[int] = frozenset()
-    raised: tuple[Raised, ...] = ()
-
-
-@dataclass(slots=True)
 class Suspended:
     """A generator that has not run yet."""
 
@@ -67,7 +49,7 @@ class Suspended:
     arguments: Arguments
 
 
-class SummaryParts(InPlaceParts):
+class SummaryParts(ActivationParts):
     """A function is executed once for each context, and again where what it read has changed."""
 
     def __init__(self, *args: object) -> None:
@@ -76,7 +58,6 @@ class SummaryParts(InPlaceParts):
         self._contexts: dict[ast.AST, set[object]] = {}
         self._executions: dict[tuple[int, Atom | None], int] = {}
         self._last: dict[int, Summary] = {}
-        self._stack: list[ast.AST] = []
         #: what a call of a function that is under way already is taken to do
         self._assumed: dict[int, Summary] = {}
         #: what the inner calls of such a function are given
@@ -86,8 +67,6 @@ class SummaryParts(InPlaceParts):
         self._cut: set[int] = set()
         #: contexts of functions for whoever calls them, all ranks or some; None: there is none
         self._shared: dict[tuple[int, Atom | None, str], int | None] = {}
-        #: the closures that were made in a frame
-        self._closures: dict[int, list[Object]] = {}
 
     def context(self, function: Object, receiver: Atom | None, node: ast.AST, frame: Frame) -> int:
         """The number of the call chain that ends here; beyond a bound, one for a function."""
@@ -244,92 +223,6 @@ class SummaryParts(InPlaceParts):
         self.heap.remake(last.made)
         self.raise_again(last.raised)
         return Summary({}, {}, join(last.result, value(doubt)))
-
-    def _executed(
-        self, function: Object, receiver: Atom | None, given: Arguments, context: int
-    ) -> Summary:
-        parts: FunctionParts = function.extra
-        heap = self.heap
-        heap.reading()
-        inner = self.frame_of(function, receiver, context)
-        results: list[Value] = []
-        heap.mark()
-        inner.level = heap.level
-        raised: dict[Raised, None] = {}
-        self.leaving.append((len(self.control), raised))
-        self._begin(inner, parts)
-        modes = self._modes_of(function)
-        try:
-            self.bind_arguments(function, given, inner)
-            self.forget_written(function)
-            if isinstance(parts.node, ast.Lambda):
-                results.append(self.evaluate(parts.node.body, inner))
-                alive = bool(results[-1])
-            else:
-                alive = self.block(parts.node.body, inner)
-                if alive:
-                    results.append(NONE)
-        finally:
-            parted = self._end()
-            self.leaving.pop()
-            delta = heap.rollback()
-        given_back = [*results, *(v for v, _ in inner.returns)]
-        result = join(*given_back)
-        if parted is not None and len(given_back) > 1 and not one_value(result):
-            result = divergence.differing(result, parted)
-        outcomes = [*([delta] if alive else []), *(d for _, d in inner.returns)]
-        for outcome in outcomes:
-            outcome.update({at: v for at, v in modes.items() if at in outcome})
-        keep = parts.names.closures
-        outcomes = [
-            {at: v for at, v in d.items() if keep or at[0] != inner.number} for d in outcomes
-        ]
-        if not outcomes and self.endless:
-            outcomes = [delta]
-        heap.apply(outcomes, self.merging(parted))
-        writes = {at: heap.read(at) for d in outcomes for at in d}
-        made = heap.made_since()
-        reads = heap.read_since(inner.number)
-        return Summary(reads, writes, result, made, tuple(raised))
-
-    def _begin(self, inner: Frame, parts: FunctionParts) -> None:
-        self._stack.append(parts.node)
-        self.heap.scopes.append(inner.number)
-        self.trace.reached.add(parts.node)
-        inner.slot = len(self.control)
-        self.control.append(None)
-        if parts.names.closures:
-            if any(f.kept for f in self._closures.get(inner.number, ())):
-                inner.weak = True  # a closure of an earlier call still sees these variables
-                return
-            for name in list(self.heap.fields.get(inner.number, ())):
-                self.heap.write((inner.number, name), None)
-
-    def _modes_of(self, function: Object) -> Delta:
-        """Set the modes of the process that a decorator gives a function; what they were before."""
-        names = [n for n in self.heap.fields.get(function.number, ()) if isinstance(n, str)]
-        before: Delta = {}
-        for name in names:
-            held = self.heap.read((function.number, name)) if name.startswith("mode ") else None
-            if held:
-                before[(PROCESS, name)] = self.heap.read((PROCESS, name))
-                self.heap.write((PROCESS, name), held)
-        return before
-
-    def _end(self) -> Parting | None:
-        self._stack.pop()
-        self.heap.scopes.pop()
-        return self.control.pop()
-
-    def merging(self, parted: Parting | None) -> Callable[[Value], Value] | None:
-        """What becomes of values on which the outcomes of parted ranks differ."""
-        if parted is None:
-            return None
-        return lambda v: divergence.differing(v, parted)
-
-    def under_way(self) -> list[ast.AST]:
-        return self._stack
-
 
 def _wider(a: Arguments, b: Arguments) -> Arguments:
     """Either of what two calls give."""
