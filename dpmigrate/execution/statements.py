@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from dpmigrate.execution import divergence, folding, samples
 from dpmigrate.execution.arguments import Arguments
-from dpmigrate.execution.exceptions import ExceptionParts
+from dpmigrate.execution.context_managers import ContextParts
 from dpmigrate.execution.in_place import holds_elements
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.values import (
@@ -23,7 +23,7 @@ from dpmigrate.execution.values import (
 )
 
 
-class StatementParts(ExceptionParts):
+class StatementParts(ContextParts):
     """One method for each kind of statement; each says whether control comes out at its end."""
 
     def __init__(self, *args: object) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import ast
 
 from dpmigrate.execution import derivation, placements
-from dpmigrate.execution.exceptions import SWALLOWS
+from dpmigrate.execution.context_managers import SWALLOWS
 from dpmigrate.execution.placements import EQUAL, PER_RANK, UNKNOWN, Kind
 from dpmigrate.execution.values import (
     NONE,
