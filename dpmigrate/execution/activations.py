@@ -11,16 +11,11 @@ from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.classes import FunctionParts
 from dpmigrate.execution.control import Raised
 from dpmigrate.execution.in_place import InPlaceParts
+from dpmigrate.execution.joins import join, one_value
 from dpmigrate.execution.machine import PROCESS, Frame
 from dpmigrate.execution.objects import Delta, Object
 from dpmigrate.execution.trace import Parting
-from dpmigrate.execution.values import (
-    NONE,
-    Atom,
-    Value,
-    join,
-    one_value,
-)
+from dpmigrate.execution.values import NONE, Atom, Value
 
 
 @dataclass(slots=True)

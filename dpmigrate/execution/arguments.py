@@ -6,7 +6,8 @@ import ast
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from dpmigrate.execution.values import NOTHING, Value, join
+from dpmigrate.execution.joins import join
+from dpmigrate.execution.values import NOTHING, Value
 
 
 @dataclass(slots=True)

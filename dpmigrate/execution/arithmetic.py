@@ -8,17 +8,9 @@ from dpmigrate.execution import placements
 from dpmigrate.execution.broadcasting import aligned, axes_of, bare, crossed
 from dpmigrate.execution.derivation import SIGNS, data_in, derived
 from dpmigrate.execution.folding import SHARE_OF_NUMBER, TIMES_WORLD, WORLD
+from dpmigrate.execution.joins import join
 from dpmigrate.execution.placements import Kind, Placement
-from dpmigrate.execution.values import (
-    Atom,
-    Const,
-    Data,
-    Origin,
-    Value,
-    const,
-    join,
-    placement_of,
-)
+from dpmigrate.execution.values import Atom, Const, Data, Origin, Value, const, placement_of
 
 
 def _mean_beside_part(v: Value, other: Value) -> Value:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dpmigrate.execution import divergence
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.attributes import AttributeParts
+from dpmigrate.execution.joins import join
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.objects import ELEMENTS, Location, Object
 from dpmigrate.execution.trace import Parting
@@ -26,7 +27,6 @@ from dpmigrate.execution.values import (
     Unbound,
     Value,
     const,
-    join,
     value,
 )
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dpmigrate.execution import divergence, identity
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.classes import ClassParts, LookupParts, has_builtin, of_builtins
+from dpmigrate.execution.joins import join
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.objects import ELEMENTS, KEYS, UNSEEN, Object
 from dpmigrate.execution.values import (
@@ -29,7 +30,6 @@ from dpmigrate.execution.values import (
     Unknown,
     Value,
     const,
-    join,
     value,
 )
 

@@ -11,21 +11,12 @@ import ast
 from dpmigrate.execution import divergence
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.definitions import CACHE
+from dpmigrate.execution.joins import join
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.objects import ELEMENTS, KEYS, Object
 from dpmigrate.execution.summaries import SummaryParts
 from dpmigrate.execution.trace import Parting
-from dpmigrate.execution.values import (
-    NOTHING,
-    UNBOUND,
-    Atom,
-    Const,
-    Items,
-    Ref,
-    Value,
-    join,
-    value,
-)
+from dpmigrate.execution.values import NOTHING, UNBOUND, Atom, Const, Items, Ref, Value, value
 
 
 class CacheParts(SummaryParts):

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dpmigrate.execution import divergence, identity, placements
 from dpmigrate.execution.arguments import Arguments, fits
 from dpmigrate.execution.instances import InstanceParts
+from dpmigrate.execution.joins import join
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.objects import ELEMENTS, Object
 from dpmigrate.execution.values import (
@@ -29,7 +30,6 @@ from dpmigrate.execution.values import (
     Unknown,
     Value,
     data,
-    join,
     unknown,
     value,
 )

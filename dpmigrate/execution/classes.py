@@ -10,11 +10,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from dpmigrate.execution.arguments import Arguments
+from dpmigrate.execution.joins import join
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.names import NameParts
 from dpmigrate.execution.objects import Object
 from dpmigrate.execution.scopes import Function, Names
-from dpmigrate.execution.values import NONE, NOTHING, Atom, Bound, Ref, Value, join, value
+from dpmigrate.execution.values import NONE, NOTHING, Atom, Bound, Ref, Value, value
 
 #: the mark of a property that is asked once, and then held by the object
 STORED = "stored property"

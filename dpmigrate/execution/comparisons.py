@@ -8,6 +8,7 @@ from typing import Any, TypeGuard
 
 from dpmigrate.execution import arithmetic, derivation, divergence, folding, placements, samples
 from dpmigrate.execution.arguments import Arguments
+from dpmigrate.execution.joins import join
 from dpmigrate.execution.literals import LiteralParts
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.objects import KEYS, UNSEEN, Object
@@ -32,7 +33,6 @@ from dpmigrate.execution.values import (
     atoms,
     const,
     data,
-    join,
     known,
     only,
     placement_of,

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from dpmigrate.execution import divergence, identity, placements
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.attribute_assignment import AttributeStoreParts
+from dpmigrate.execution.joins import join
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.objects import ELEMENTS, KEYS, LENGTH, ORDER, Object
 from dpmigrate.execution.placements import Kind
@@ -29,7 +30,6 @@ from dpmigrate.execution.values import (
     Value,
     atom_placement,
     atoms,
-    join,
     only,
     placement_of,
     unknown,

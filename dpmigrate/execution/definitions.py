@@ -7,21 +7,11 @@ import ast
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.classes import STORED, ClassParts, FunctionParts
 from dpmigrate.execution.expressions import ExpressionParts
+from dpmigrate.execution.joins import join
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.objects import UNSEEN, Object
 from dpmigrate.execution.scopes import Function
-from dpmigrate.execution.values import (
-    Atom,
-    Bound,
-    Const,
-    Foreign,
-    Method,
-    Ref,
-    Value,
-    const,
-    join,
-    value,
-)
+from dpmigrate.execution.values import Atom, Bound, Const, Foreign, Method, Ref, Value, const, value
 
 #: the mark of a function that keeps its results, and the field that holds them
 CACHE = "#cache"

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable
 
 from dpmigrate.execution import placements
+from dpmigrate.execution.joins import gradient_join
 from dpmigrate.execution.placements import Kind, Placement
 from dpmigrate.execution.values import (
     RESULTS,
@@ -15,7 +16,6 @@ from dpmigrate.execution.values import (
     Unknown,
     Value,
     atom_placement,
-    gradient_join,
     value,
 )
 

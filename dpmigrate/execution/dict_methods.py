@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dpmigrate.execution import divergence
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.item_assignment import ItemStoreParts
+from dpmigrate.execution.joins import join
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.objects import ELEMENTS, KEYS, Object
 from dpmigrate.execution.sequence_methods import clear, copied, counted
@@ -20,7 +21,6 @@ from dpmigrate.execution.values import (
     Ref,
     Value,
     items,
-    join,
     value,
 )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from dpmigrate.execution import placements, samples
+from dpmigrate.execution.joins import normal
 from dpmigrate.execution.placements import Kind, Placement
 from dpmigrate.execution.trace import Parting
 from dpmigrate.execution.values import (
@@ -21,7 +22,6 @@ from dpmigrate.execution.values import (
     Value,
     atom_placement,
     atoms,
-    normal,
     value,
 )
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.comprehensions import ComprehensionParts
+from dpmigrate.execution.joins import join
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.objects import ELEMENTS, KEYS, LENGTH, ORDER
 from dpmigrate.execution.scopes import Function
@@ -20,7 +21,6 @@ from dpmigrate.execution.values import (
     Ref,
     Super,
     Value,
-    join,
     value,
 )
 

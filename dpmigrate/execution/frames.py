@@ -5,9 +5,10 @@ from __future__ import annotations
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.calls import CallParts
 from dpmigrate.execution.classes import FunctionParts
+from dpmigrate.execution.joins import join
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.objects import ELEMENTS, Object
-from dpmigrate.execution.values import NOTHING, SETTING, Atom, Const, Ref, Value, items, join, value
+from dpmigrate.execution.values import NOTHING, SETTING, Atom, Const, Ref, Value, items, value
 
 
 class FrameParts(CallParts):

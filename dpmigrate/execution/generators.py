@@ -8,20 +8,12 @@ from collections.abc import Callable
 from dpmigrate.execution import divergence, samples
 from dpmigrate.execution.caches import CacheParts
 from dpmigrate.execution.classes import FunctionParts
+from dpmigrate.execution.joins import join
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.objects import LENGTH, Location, Object
 from dpmigrate.execution.summaries import Suspended
 from dpmigrate.execution.trace import Parting
-from dpmigrate.execution.values import (
-    NONE,
-    NOTHING,
-    SETTING,
-    UNBOUND,
-    Value,
-    const,
-    join,
-    value,
-)
+from dpmigrate.execution.values import NONE, NOTHING, SETTING, UNBOUND, Value, const, value
 
 #: the field of a generator that has given all its values
 SPENT = "#spent"

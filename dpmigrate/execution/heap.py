@@ -9,10 +9,23 @@ import ast
 from collections.abc import Hashable, Iterable
 from typing import Any
 
-from dpmigrate.execution.objects import COUNTS, ELEMENTS, EXISTING, EXISTS, KEYS, LENGTH, PASSING, WEAK, Delta, Location, Object
+from dpmigrate.execution.joins import join, same
+from dpmigrate.execution.objects import (
+    COUNTS,
+    ELEMENTS,
+    EXISTING,
+    EXISTS,
+    KEYS,
+    LENGTH,
+    PASSING,
+    WEAK,
+    Delta,
+    Location,
+    Object,
+)
 from dpmigrate.execution.outcomes import Outcomes
 from dpmigrate.execution.store import WRITTEN, YES, Asked
-from dpmigrate.execution.values import NOTHING, SETTING, UNBOUND, Ref, Value, join, same
+from dpmigrate.execution.values import NOTHING, SETTING, UNBOUND, Ref, Value
 
 
 class Heap(Outcomes):

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dpmigrate.execution.values import Data, Items, Value, same
+from dpmigrate.execution.joins import same
+from dpmigrate.execution.values import Data, Items, Value
 
 NOWHERE: frozenset[int] = frozenset()
 #: methods that give the same elements, or some of them

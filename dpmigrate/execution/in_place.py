@@ -17,18 +17,11 @@ from dpmigrate.execution.identity import (
     the_same,
     written,
 )
+from dpmigrate.execution.joins import join
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.objects import Location, Object
 from dpmigrate.execution.placements import Kind, Placement
-from dpmigrate.execution.values import (
-    NOTHING,
-    Data,
-    Origin,
-    Value,
-    data,
-    join,
-    placement_of,
-)
+from dpmigrate.execution.values import NOTHING, Data, Origin, Value, data, placement_of
 
 
 class InPlaceParts(FrameParts):

@@ -7,6 +7,7 @@ import ast
 from dpmigrate.execution import divergence, placements, samples
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.items import ItemParts
+from dpmigrate.execution.joins import join
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.names import LISTED
 from dpmigrate.execution.objects import ELEMENTS, EXISTS, KEYS, LENGTH, ORDER, Location, Object
@@ -24,7 +25,6 @@ from dpmigrate.execution.values import (
     Ref,
     Value,
     atoms,
-    join,
     value,
 )
 

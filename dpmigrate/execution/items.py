@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dpmigrate.execution import divergence, identity, samples
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.containers import FACTORY, ContainerParts
+from dpmigrate.execution.joins import join
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.objects import ELEMENTS, KEYS, LENGTH, UNSEEN, Object
 from dpmigrate.execution.trace import Parting
@@ -25,7 +26,6 @@ from dpmigrate.execution.values import (
     Unknown,
     Value,
     items,
-    join,
     only,
     value,
 )

@@ -9,6 +9,7 @@ from collections.abc import Container, Iterable, Iterator
 from functools import cached_property
 
 from dpmigrate.execution import divergence
+from dpmigrate.execution.joins import join
 from dpmigrate.execution.machine import Frame, Machine
 from dpmigrate.execution.objects import ELEMENTS, LENGTH, Location, Object
 from dpmigrate.execution.scopes import Names, names_of
@@ -22,7 +23,6 @@ from dpmigrate.execution.values import (
     Items,
     Ref,
     Value,
-    join,
     value,
 )
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from dpmigrate.execution import arithmetic, divergence, folding, placements, samples
 from dpmigrate.execution.comparisons import ComparisonParts
+from dpmigrate.execution.joins import join
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.names import LISTED
 from dpmigrate.execution.objects import LENGTH, Location
@@ -26,7 +27,6 @@ from dpmigrate.execution.values import (
     const,
     data,
     items,
-    join,
     known,
     only,
     origins,

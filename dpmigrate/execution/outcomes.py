@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from dpmigrate.execution.joins import join, one_value, same
 from dpmigrate.execution.objects import EXISTS, OF_ONE_STATEMENT, Delta, Location
 from dpmigrate.execution.store import Narrowed, Store
-from dpmigrate.execution.values import NOTHING, UNBOUND, Ref, Value, join, one_value, same, value
+from dpmigrate.execution.values import NOTHING, UNBOUND, Ref, Value, value
 
 
 def _joined_often(v: Value, more: Value, times: int) -> Value:

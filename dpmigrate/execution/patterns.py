@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from dpmigrate.execution import divergence
 from dpmigrate.execution.branches import BranchParts
+from dpmigrate.execution.joins import join
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.objects import Object
 from dpmigrate.execution.values import (
@@ -21,7 +22,6 @@ from dpmigrate.execution.values import (
     Setting,
     Value,
     const,
-    join,
     unknown,
 )
 

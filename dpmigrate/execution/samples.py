@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from dpmigrate.execution import placements
+from dpmigrate.execution.joins import join, normal
 from dpmigrate.execution.objects import ELEMENTS, EXISTS, LENGTH, SCOPES, Delta, Location, Object
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import (
@@ -29,8 +30,6 @@ from dpmigrate.execution.values import (
     Setting,
     Unbound,
     Value,
-    join,
-    normal,
     value,
 )
 

@@ -9,10 +9,11 @@ from dpmigrate.execution import divergence, placements
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.containers import FACTORY
 from dpmigrate.execution.item_assignment import ItemStoreParts
+from dpmigrate.execution.joins import join
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.names import LISTED
 from dpmigrate.execution.objects import ELEMENTS, LENGTH, Object
-from dpmigrate.execution.values import NONE, NOTHING, SETTING, Const, Ref, Value, atoms, join, value
+from dpmigrate.execution.values import NONE, NOTHING, SETTING, Const, Ref, Value, atoms, value
 
 
 def _append(m: ItemStoreParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -> Value:

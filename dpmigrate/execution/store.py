@@ -13,8 +13,21 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from dpmigrate.execution import identity
+from dpmigrate.execution.joins import join
 from dpmigrate.execution.objects import EXISTS, FIELDS, SCOPES, Delta, Location, Object
-from dpmigrate.execution.values import NOTHING, SETTING, UNBOUND, Atom, Const, Data, Items, Ref, Unbound, Value, join, value
+from dpmigrate.execution.values import (
+    NOTHING,
+    SETTING,
+    UNBOUND,
+    Atom,
+    Const,
+    Data,
+    Items,
+    Ref,
+    Unbound,
+    Value,
+    value,
+)
 
 #: what may hold objects or tensors
 _HOLDING = (Ref, Items, Data)

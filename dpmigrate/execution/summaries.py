@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from dpmigrate.execution.activations import ActivationParts, Summary
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.classes import FunctionParts
+from dpmigrate.execution.joins import join
 from dpmigrate.execution.machine import DEPTH, Frame
 from dpmigrate.execution.objects import Object
 from dpmigrate.execution.trace import Call
@@ -22,7 +23,6 @@ from dpmigrate.execution.values import (
     Super,
     Unknown,
     Value,
-    join,
     unknown,
     value,
 )

@@ -11,6 +11,7 @@ import string
 from dpmigrate.execution import arithmetic, derivation, placements
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.container_methods import ContainerMethodParts
+from dpmigrate.execution.joins import join
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import (
@@ -21,7 +22,6 @@ from dpmigrate.execution.values import (
     Value,
     const,
     data,
-    join,
     known,
     only,
     placement_of,

@@ -6,7 +6,8 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from dpmigrate.execution.values import Origin, Value, join
+from dpmigrate.execution.joins import join
+from dpmigrate.execution.values import Origin, Value
 
 #: events that say how a value is come by, and no more
 _QUIET = frozenset((

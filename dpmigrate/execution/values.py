@@ -11,22 +11,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
-from itertools import islice
 from typing import Any, NamedTuple
 
 from dpmigrate.execution import placements
 from dpmigrate.execution.placements import Kind, Placement
 
-#: constants of one value; more of them are a setting
-CONSTANTS = 8
-#: atoms of one value beside its constants; more of them are unknown, so that a call of any of
-#: them costs no more than the budget counts
-WIDTH = 64
-#: values of fewer atoms are gone through one by one
-FEW = 6
-#: reasons that one value keeps
-REASONS = 2
 #: the operation that takes the samples of a batch one by one
 ONE_SAMPLE = "one sample"
 #: the kind of what a network whose code is not seen gives: a tensor, or several results that are unpacked
@@ -150,9 +139,6 @@ class Unknown(NamedTuple):
     tag: str = "unknown"
 
 
-_TOO_MANY = Unknown(f"one of more than {WIDTH} values")
-
-
 class Unbound(NamedTuple):
     """No value: the name is not bound on some path; ``why``: the ``Parting`` of ranks of which only
     some have bound it, beside the atom that says that it may be unbound.
@@ -222,139 +208,6 @@ def items(values: Iterable[Value]) -> Value:
 def unknown(word: str, node: ast.AST | None = None) -> Value:
     """A value that is not established."""
     return (Unknown(word, node),)
-
-
-def join(*values: Value) -> Value:
-    """What holds where a value is one of several."""
-    first: Value = NOTHING
-    for v in values:
-        if not first:
-            first = v
-        elif v is not first and v != first and not _within(v, first):
-            first = normal(first, v)
-    return first
-
-
-def same(a: Value | None, b: Value | None) -> bool:
-    """Whether two values are the same atoms, in whatever order."""
-    if a == b:
-        return True
-    return a is not None and b is not None and len(a) == len(b) > 1 and _within(a, b)
-
-
-def one_value(v: Value | None) -> bool:
-    """Whether equal atoms are one and the same value when the program runs: two means may be equal
-    on paper and be means of different things.
-    """
-    if not v:
-        return True
-    if len(v) > 1:
-        return False
-    kind = type(v[0])
-    if kind is Items:
-        return all(map(one_value, v[0].items))  # type: ignore[union-attr]
-    return kind is not Data and kind is not Setting
-
-
-def _within(v: Value, other: Value) -> bool:
-    """Whether the other has all the atoms of a value."""
-    if len(v) > len(other):
-        return False
-    if len(other) < FEW:
-        for a in v:  # noqa: SIM110  (a generator costs more than it asks)
-            if a not in other:
-                return False
-        return True
-    return _atoms(other).issuperset(v)
-
-
-@lru_cache(maxsize=256)
-def _atoms(v: Value) -> frozenset[Atom]:
-    return frozenset(v)
-
-
-def normal(*values: Value) -> Value:
-    """The union, with at most two atoms of data of each kind, one of them the same on all ranks,
-    and one tuple of each length; more atoms than ``WIDTH`` are not told apart any more.
-    """
-    atoms: dict[Any, Atom] = {}
-    constants: dict[Const, None] = {}
-    unknowns: dict[Unknown, None] = {}
-    for v in values:
-        for atom in v:
-            kind = type(atom)
-            if kind is Ref:
-                atoms[atom] = atom
-            elif kind is Const:
-                constants[atom] = None  # type: ignore[index]
-            elif kind is Data:
-                assert isinstance(atom, Data)
-                lies = (atom.kind, atom.placement.kind in placements.EQUAL)
-                seen = atoms.get(lies)
-                atoms[lies] = data_join(seen, atom) if isinstance(seen, Data) else atom
-            elif isinstance(atom, Items):
-                key = ("items", len(atom.items))
-                other = atoms.get(key)
-                if isinstance(other, Items) and other != atom:
-                    pairs = zip(other.items, atom.items, strict=True)
-                    atom = Items(tuple(join(a, b) for a, b in pairs))
-                atoms[key] = atom
-            elif isinstance(atom, Setting):
-                atoms.setdefault((atom.tag, atom.word), atom)
-            elif isinstance(atom, Differs) or isinstance(atom, Unbound):  # noqa: SIM101  (a union is slow)
-                atoms.setdefault(atom.tag, atom)
-            elif isinstance(atom, Unknown):
-                unknowns[atom] = None
-            else:
-                atoms[atom] = atom
-    if len(atoms) > WIDTH or _TOO_MANY in unknowns:
-        return (_TOO_MANY,)
-    if len(constants) > CONSTANTS:
-        atoms.setdefault(("setting", ""), Setting())
-        constants = {c: None for c in constants if c.value is None}
-    return (*atoms.values(), *constants, *islice(unknowns, REASONS))
-
-
-def data_join(a: Data, b: Data) -> Data:
-    """Two atoms of one kind as one; where the placements have no join, the reason is where they
-    meet.
-    """
-    if a == b:
-        return a
-    held = a.held | b.held
-    if a._replace(held=held) == b._replace(held=held):
-        return a._replace(held=held)
-    placement = placements.join(a.placement, b.placement)
-    turn = a.turn and b.turn
-    if a.placement != b.placement and placements.TERM_OF_MEAN in (a.placement, b.placement):
-        turn, placement = False, placements.PER_RANK
-    if turn and placements.UNKNOWN not in (a.placement, b.placement):
-        placement = placements.in_turn(placement, (), turn=True)
-        placement = placements.TERM if placement.kind is Kind.UNKNOWN else placement
-    if a.placement.kind in placements.EQUAL and b.placement.kind in placements.EQUAL:
-        turn = a.turn or b.turn  # either may depend on the place of a sample
-    origin = a.origin if placement == a.placement else b.origin
-    return Data(
-        a.kind,
-        placement,
-        gradient_join(a.gradient, b.gradient),
-        a.sources | b.sources,
-        a.reached | b.reached,
-        a.axes if a.axes == b.axes else None,
-        origin or a.origin or b.origin,
-        turn,
-        whole=a.whole and b.whole,
-        held=held,
-        marks=a.marks | b.marks,
-        bent=a.bent | b.bent,
-    )
-
-
-def gradient_join(*gradients: str) -> str:
-    """How a gradient flows through what is made of several: a lost part stays lost."""
-    if "part" in gradients:
-        return "part"
-    return "whole" if "whole" in gradients else "none"
 
 
 def placement_of(v: Value) -> Placement:

@@ -7,9 +7,10 @@ from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 from types import UnionType
 
+from dpmigrate.execution.joins import normal
 from dpmigrate.execution.machine import Machine
 from dpmigrate.execution.placements import Kind
-from dpmigrate.execution.values import SETTING, Data, Differs, Ref, Value, normal
+from dpmigrate.execution.values import SETTING, Data, Differs, Ref, Value
 from dpmigrate.library.files import MADE_BEFORE
 from dpmigrate.library.pure import READING, WRITING
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from dpmigrate.execution.joins import join
 from dpmigrate.execution.trace import Event
-from dpmigrate.execution.values import NONE, NOTHING, Const, Setting, const, join
+from dpmigrate.execution.values import NONE, NOTHING, Const, Setting, const
 from dpmigrate.judge.trial import Fault, Trial
 
 NAME = "each rank has a GPU of its own"

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.branches import Chain
+from dpmigrate.execution.joins import join
 from dpmigrate.execution.machine import Frame, Library
 from dpmigrate.execution.objects import Object
 from dpmigrate.execution.trace import Event, Parting
@@ -22,7 +23,6 @@ from dpmigrate.execution.values import (
     Unknown,
     Value,
     const,
-    join,
     known,
 )
 from dpmigrate.judge import left_on_cpu, moved_in_part, overtaken, workers

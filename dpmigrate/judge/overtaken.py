@@ -13,8 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from dpmigrate.execution.joins import join
 from dpmigrate.execution.machine import Machine
-from dpmigrate.execution.values import NOTHING, Const, Ref, Value, const, data, join
+from dpmigrate.execution.values import NOTHING, Const, Ref, Value, const, data
 from dpmigrate.judge.notes import FROZEN, PASSES, SYNCHRONISED
 from dpmigrate.library.module_tree import owned
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 from dpmigrate.execution import placements
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.engine import Execution
+from dpmigrate.execution.joins import join
 from dpmigrate.execution.machine import Frame, Machine
 from dpmigrate.execution.objects import UNSEEN, Object
 from dpmigrate.execution.values import (
@@ -21,7 +22,6 @@ from dpmigrate.execution.values import (
     Ref,
     Value,
     const,
-    join,
     unknown,
     value,
 )

@@ -4,20 +4,10 @@ from __future__ import annotations
 
 import ast
 
+from dpmigrate.execution.joins import join
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.objects import Object
-from dpmigrate.execution.values import (
-    NOTHING,
-    Atom,
-    Const,
-    Foreign,
-    Ref,
-    Value,
-    const,
-    data,
-    join,
-    value,
-)
+from dpmigrate.execution.values import NOTHING, Atom, Const, Foreign, Ref, Value, const, data, value
 from dpmigrate.judge import overtaken
 from dpmigrate.judge.batch_norms import layers
 from dpmigrate.judge.notes import (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dpmigrate.execution import placements
 from dpmigrate.execution.arguments import Arguments
+from dpmigrate.execution.joins import join
 from dpmigrate.execution.machine import Machine
 from dpmigrate.execution.objects import LENGTH, Object
 from dpmigrate.execution.placements import Kind
@@ -20,7 +21,6 @@ from dpmigrate.execution.values import (
     Value,
     const,
     items,
-    join,
     known,
     value,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dpmigrate.execution import arithmetic, derivation, divergence, placements
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.divergence import in_no_order
+from dpmigrate.execution.joins import join
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import (
     NONE,
@@ -19,7 +20,6 @@ from dpmigrate.execution.values import (
     Value,
     const,
     data,
-    join,
     known,
     only,
     placement_of,

@@ -6,6 +6,7 @@ from dpmigrate.execution import arithmetic, divergence
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.containers import CALLED
 from dpmigrate.execution.dict_methods import COUNTS
+from dpmigrate.execution.joins import join, same
 from dpmigrate.execution.values import (
     NOTHING,
     SETTING,
@@ -14,9 +15,7 @@ from dpmigrate.execution.values import (
     Ref,
     Value,
     items,
-    join,
     known,
-    same,
     unknown,
     value,
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dpmigrate.execution import divergence, placements
+from dpmigrate.execution.joins import join
 from dpmigrate.execution.objects import ELEMENTS, Object
 from dpmigrate.execution.values import (
     NONE,
@@ -15,7 +16,6 @@ from dpmigrate.execution.values import (
     Value,
     const,
     items,
-    join,
     known,
     value,
 )

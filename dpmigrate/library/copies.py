@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dpmigrate.execution.identity import NOWHERE
+from dpmigrate.execution.joins import join
 from dpmigrate.execution.objects import Object
-from dpmigrate.execution.values import NOTHING, Atom, Data, Items, Ref, Value, atoms, join, value
+from dpmigrate.execution.values import NOTHING, Atom, Data, Items, Ref, Value, atoms, value
 from dpmigrate.library.module_tree import is_module, owned
 from dpmigrate.library.sites import Site
 

@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from dpmigrate.execution import identity, placements
 from dpmigrate.execution.arguments import Arguments
+from dpmigrate.execution.joins import join
 from dpmigrate.execution.objects import EXISTS, Delta
 from dpmigrate.execution.values import (
     SETTING,
@@ -21,7 +22,6 @@ from dpmigrate.execution.values import (
     Value,
     const,
     items,
-    join,
     value,
 )
 from dpmigrate.library.sites import Site

@@ -7,8 +7,9 @@ and the classes in https://github.com/pytorch/vision/tree/main/torchvision/model
 from __future__ import annotations
 
 from dpmigrate.execution import derivation, placements
+from dpmigrate.execution.joins import join
 from dpmigrate.execution.objects import Object
-from dpmigrate.execution.values import NOTHING, Ref, Value, const, join, known, placement_of, value
+from dpmigrate.execution.values import NOTHING, Ref, Value, const, known, placement_of, value
 from dpmigrate.library.effects import unestablished
 from dpmigrate.library.modules import library_network
 from dpmigrate.library.sites import Row, Site

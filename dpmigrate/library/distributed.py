@@ -6,6 +6,7 @@ import ast
 
 from dpmigrate.execution import placements
 from dpmigrate.execution.arguments import Arguments
+from dpmigrate.execution.joins import join
 from dpmigrate.execution.values import (
     NONE,
     NOTHING,
@@ -19,7 +20,6 @@ from dpmigrate.execution.values import (
     Unknown,
     Value,
     const,
-    join,
     value,
 )
 from dpmigrate.library.effects import none, uniform, world_size

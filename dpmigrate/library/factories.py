@@ -3,18 +3,9 @@
 from __future__ import annotations
 
 from dpmigrate.execution import derivation, placements
+from dpmigrate.execution.joins import join
 from dpmigrate.execution.placements import Kind, Placement
-from dpmigrate.execution.values import (
-    NOTHING,
-    Data,
-    Items,
-    Value,
-    data,
-    join,
-    known,
-    placement_of,
-    value,
-)
+from dpmigrate.execution.values import NOTHING, Data, Items, Value, data, known, placement_of, value
 from dpmigrate.library.axes import rows_of
 from dpmigrate.library.sites import SINGLE, Site
 

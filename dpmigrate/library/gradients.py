@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dpmigrate.execution import derivation, placements
+from dpmigrate.execution.joins import gradient_join, join
 from dpmigrate.execution.values import (
     NONE,
     NOTHING,
@@ -12,9 +13,7 @@ from dpmigrate.execution.values import (
     Value,
     const,
     data,
-    gradient_join,
     items,
-    join,
     placement_of,
     value,
 )

@@ -9,19 +9,9 @@ the parameters of the rest.
 from __future__ import annotations
 
 from dpmigrate.execution.arguments import Arguments
+from dpmigrate.execution.joins import join
 from dpmigrate.execution.objects import Object
-from dpmigrate.execution.values import (
-    NONE,
-    NOTHING,
-    RESULTS,
-    Const,
-    Data,
-    Ref,
-    Value,
-    items,
-    join,
-    value,
-)
+from dpmigrate.execution.values import NONE, NOTHING, RESULTS, Const, Data, Ref, Value, items, value
 from dpmigrate.library.module_tree import owned
 from dpmigrate.library.modules import MODEL
 from dpmigrate.library.sites import Row, Site, methods

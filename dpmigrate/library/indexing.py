@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dpmigrate.execution import derivation, placements, samples
+from dpmigrate.execution.joins import join
 from dpmigrate.execution.objects import Object
 from dpmigrate.execution.placements import Kind, Placement
 from dpmigrate.execution.values import (
@@ -18,7 +19,6 @@ from dpmigrate.execution.values import (
     const,
     data,
     items,
-    join,
     known,
     origins,
     placement_of,

@@ -11,6 +11,7 @@ from dpmigrate.execution import arithmetic, placements, samples
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.containers import TAKEN
 from dpmigrate.execution.divergence import apart, differing, some_order
+from dpmigrate.execution.joins import join
 from dpmigrate.execution.objects import ELEMENTS, LENGTH, Object
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import (
@@ -28,7 +29,6 @@ from dpmigrate.execution.values import (
     const,
     data,
     items,
-    join,
     only,
     value,
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dpmigrate.execution import derivation, placements
+from dpmigrate.execution.joins import join
 from dpmigrate.execution.objects import LENGTH
 from dpmigrate.execution.placements import Kind, Placement
 from dpmigrate.execution.values import (
@@ -13,7 +14,6 @@ from dpmigrate.execution.values import (
     Unknown,
     Value,
     const,
-    join,
     placement_of,
 )
 from dpmigrate.library.axes import on_axis, one_dim, rows_in_list, rows_of

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from dpmigrate.execution import derivation, placements, samples
 from dpmigrate.execution.arguments import Arguments
+from dpmigrate.execution.joins import join
 from dpmigrate.execution.objects import ELEMENTS, Object
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import (
@@ -16,7 +17,6 @@ from dpmigrate.execution.values import (
     Value,
     const,
     data,
-    join,
     origins,
     value,
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dpmigrate.execution import arithmetic, broadcasting, derivation, placements
+from dpmigrate.execution.joins import join
 from dpmigrate.execution.objects import Object
 from dpmigrate.execution.placements import Kind, Placement
 from dpmigrate.execution.values import (
@@ -15,7 +16,6 @@ from dpmigrate.execution.values import (
     Value,
     const,
     data,
-    join,
     known,
     placement_of,
     unknown,

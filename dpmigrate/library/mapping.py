@@ -7,14 +7,9 @@ from __future__ import annotations
 from dpmigrate.execution import samples
 from dpmigrate.execution.containers import CALLED
 from dpmigrate.execution.divergence import differing
+from dpmigrate.execution.joins import join
 from dpmigrate.execution.objects import LENGTH
-from dpmigrate.execution.values import (
-    NONE,
-    NOTHING,
-    SETTING,
-    Value,
-    join,
-)
+from dpmigrate.execution.values import NONE, NOTHING, SETTING, Value
 from dpmigrate.library.iterators import over
 from dpmigrate.library.sites import Row, Site
 

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from dpmigrate.execution.arguments import Arguments
+from dpmigrate.execution.joins import join
 from dpmigrate.execution.machine import Machine
 from dpmigrate.execution.objects import Object
 from dpmigrate.execution.values import (
@@ -19,7 +20,6 @@ from dpmigrate.execution.values import (
     Value,
     const,
     items,
-    join,
     known,
     value,
 )

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from dpmigrate.execution import placements
 from dpmigrate.execution.arguments import Arguments
+from dpmigrate.execution.joins import join
 from dpmigrate.execution.names import SOME
 from dpmigrate.execution.values import (
     NONE,
@@ -16,7 +17,6 @@ from dpmigrate.execution.values import (
     Value,
     const,
     items,
-    join,
     known,
     value,
 )

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dpmigrate.execution import derivation, divergence, placements
+from dpmigrate.execution.joins import join
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import (
     NONE,
@@ -17,7 +18,6 @@ from dpmigrate.execution.values import (
     Value,
     cast_kind,
     const,
-    join,
     placement_of,
     value,
 )

@@ -4,18 +4,9 @@ from __future__ import annotations
 
 from dpmigrate.execution import placements
 from dpmigrate.execution.arguments import Arguments
+from dpmigrate.execution.joins import join
 from dpmigrate.execution.objects import LENGTH
-from dpmigrate.execution.values import (
-    NONE,
-    NOTHING,
-    SETTING,
-    Data,
-    Origin,
-    Ref,
-    Value,
-    join,
-    value,
-)
+from dpmigrate.execution.values import NONE, NOTHING, SETTING, Data, Origin, Ref, Value, value
 from dpmigrate.library.effects import none, same, uniform
 from dpmigrate.library.iterators import counted_by
 from dpmigrate.library.sites import Row, Site, methods

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from dpmigrate.execution import derivation, placements
 from dpmigrate.execution.arguments import Arguments
+from dpmigrate.execution.joins import join
 from dpmigrate.execution.objects import ELEMENTS
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import (
@@ -26,7 +27,6 @@ from dpmigrate.execution.values import (
     Data,
     Method,
     Value,
-    join,
     value,
 )
 from dpmigrate.library import streams

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from dpmigrate.execution import divergence, placements
 from dpmigrate.execution.arguments import Arguments
+from dpmigrate.execution.joins import join
 from dpmigrate.execution.objects import ELEMENTS, LENGTH
 from dpmigrate.execution.values import (
     NONE,
@@ -17,7 +18,6 @@ from dpmigrate.execution.values import (
     Ref,
     Value,
     items,
-    join,
     value,
 )
 from dpmigrate.library.copies import copied

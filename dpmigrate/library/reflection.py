@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from dpmigrate.execution import divergence
+from dpmigrate.execution.joins import join
 from dpmigrate.execution.objects import ELEMENTS
 from dpmigrate.execution.values import (
     NONE,
@@ -19,7 +20,6 @@ from dpmigrate.execution.values import (
     Ref,
     Value,
     const,
-    join,
     known,
     value,
 )

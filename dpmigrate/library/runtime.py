@@ -5,6 +5,7 @@ from __future__ import annotations
 from dpmigrate.execution import placements
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.divergence import differing
+from dpmigrate.execution.joins import join
 from dpmigrate.execution.machine import Machine
 from dpmigrate.execution.objects import LENGTH, Object
 from dpmigrate.execution.trace import Parting
@@ -23,7 +24,6 @@ from dpmigrate.execution.values import (
     Unknown,
     Value,
     const,
-    join,
     known,
     value,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dpmigrate.execution import derivation, placements
+from dpmigrate.execution.joins import join
 from dpmigrate.execution.placements import Kind, Placement
 from dpmigrate.execution.values import (
     NOTHING,
@@ -22,7 +23,6 @@ from dpmigrate.execution.values import (
     const,
     data,
     items,
-    join,
     placement_of,
     value,
 )

@@ -8,6 +8,7 @@ without a batch; what is given samples and is not known to have 2 axes is taken 
 from __future__ import annotations
 
 from dpmigrate.execution import broadcasting, derivation, placements
+from dpmigrate.execution.joins import join
 from dpmigrate.execution.objects import Object
 from dpmigrate.execution.placements import Kind, Placement
 from dpmigrate.execution.values import (
@@ -17,7 +18,6 @@ from dpmigrate.execution.values import (
     Value,
     const,
     items,
-    join,
     known,
     only,
     placement_of,

@@ -10,6 +10,7 @@ from typing import Any
 from dpmigrate.execution import arithmetic, derivation, placements, samples
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.engine import Execution
+from dpmigrate.execution.joins import join
 from dpmigrate.execution.machine import PROCESS, Frame
 from dpmigrate.execution.objects import UNSEEN, Object
 from dpmigrate.execution.placements import Kind, Placement
@@ -30,7 +31,6 @@ from dpmigrate.execution.values import (
     atom_placement,
     const,
     data,
-    join,
     known,
     value,
 )

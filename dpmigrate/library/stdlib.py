@@ -8,6 +8,7 @@ import ast
 
 from dpmigrate.execution import derivation, placements
 from dpmigrate.execution.context_managers import SWALLOWS
+from dpmigrate.execution.joins import join
 from dpmigrate.execution.placements import EQUAL, PER_RANK, UNKNOWN, Kind
 from dpmigrate.execution.values import (
     NONE,
@@ -20,7 +21,6 @@ from dpmigrate.execution.values import (
     Setting,
     Value,
     const,
-    join,
     known,
     placement_of,
     value,

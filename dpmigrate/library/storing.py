@@ -3,17 +3,9 @@
 from __future__ import annotations
 
 from dpmigrate.execution import derivation, placements, samples
+from dpmigrate.execution.joins import gradient_join
 from dpmigrate.execution.placements import Kind
-from dpmigrate.execution.values import (
-    NONE,
-    NOTHING,
-    Data,
-    Value,
-    data,
-    gradient_join,
-    origins,
-    placement_of,
-)
+from dpmigrate.execution.values import NONE, NOTHING, Data, Value, data, origins, placement_of
 from dpmigrate.library.axes import rows_of
 from dpmigrate.library.index_parts import (
     followed,

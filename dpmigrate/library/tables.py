@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 from dpmigrate.execution import arithmetic, placements
 from dpmigrate.execution.arguments import Arguments
+from dpmigrate.execution.joins import join
 from dpmigrate.execution.machine import Frame, Machine
 from dpmigrate.execution.objects import ELEMENTS, Object
 from dpmigrate.execution.placements import Kind
@@ -24,7 +25,6 @@ from dpmigrate.execution.values import (
     Super,
     Value,
     const,
-    join,
     placement_of,
     value,
 )

@@ -3,17 +3,10 @@
 from __future__ import annotations
 
 from dpmigrate.execution.arguments import Arguments
+from dpmigrate.execution.joins import join
 from dpmigrate.execution.machine import Machine
 from dpmigrate.execution.objects import Object
-from dpmigrate.execution.values import (
-    NONE,
-    NOTHING,
-    Ref,
-    Value,
-    const,
-    join,
-    value,
-)
+from dpmigrate.execution.values import NONE, NOTHING, Ref, Value, const, value
 from dpmigrate.library import forward_pass
 from dpmigrate.library.effects import same, uniform
 from dpmigrate.library.sites import Row, Site

@@ -9,17 +9,9 @@ from __future__ import annotations
 
 from dpmigrate.execution import arithmetic, broadcasting, placements
 from dpmigrate.execution.arguments import Arguments
+from dpmigrate.execution.joins import join
 from dpmigrate.execution.placements import Kind
-from dpmigrate.execution.values import (
-    NOTHING,
-    SETTING,
-    Data,
-    Ref,
-    Value,
-    join,
-    placement_of,
-    value,
-)
+from dpmigrate.execution.values import NOTHING, SETTING, Data, Ref, Value, placement_of, value
 from dpmigrate.library.distribution_shapes import BY_ELEMENT, ELEMENT, VECTOR, Shape
 from dpmigrate.library.effects import cut, uniform
 from dpmigrate.library.sites import Row, Site, examples, methods, prefixed

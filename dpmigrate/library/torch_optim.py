@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dpmigrate.execution.arguments import Arguments
+from dpmigrate.execution.joins import join
 from dpmigrate.execution.values import (
     NONE,
     NOTHING,
@@ -16,7 +17,6 @@ from dpmigrate.execution.values import (
     Value,
     const,
     data,
-    join,
     value,
 )
 from dpmigrate.library import module_tree, modules

@@ -5,7 +5,8 @@ synchronise.
 from __future__ import annotations
 
 from dpmigrate.execution import placements
-from dpmigrate.execution.values import NONE, NOTHING, SETTING, Data, Ref, Value, const, join, value
+from dpmigrate.execution.joins import join
+from dpmigrate.execution.values import NONE, NOTHING, SETTING, Data, Ref, Value, const, value
 from dpmigrate.library.effects import elementwise, none, same, unestablished, uniform
 from dpmigrate.library.progress import tracked
 from dpmigrate.library.sites import Row, Site, methods

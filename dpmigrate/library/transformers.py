@@ -11,19 +11,10 @@ import re
 
 from dpmigrate.execution import derivation, placements
 from dpmigrate.execution.arguments import Arguments
+from dpmigrate.execution.joins import join
 from dpmigrate.execution.objects import Object
 from dpmigrate.execution.placements import Kind
-from dpmigrate.execution.values import (
-    NONE,
-    NOTHING,
-    SETTING,
-    Data,
-    Ref,
-    Value,
-    join,
-    placement_of,
-    value,
-)
+from dpmigrate.execution.values import NONE, NOTHING, SETTING, Data, Ref, Value, placement_of, value
 from dpmigrate.library.batches import GRAPHS
 from dpmigrate.library.effects import cut, none
 from dpmigrate.library.forward_pass import forward

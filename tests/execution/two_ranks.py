@@ -21,6 +21,7 @@ import torch
 
 from dpmigrate.execution import placements
 from dpmigrate.execution.engine import Execution
+from dpmigrate.execution.joins import join
 from dpmigrate.execution.objects import ELEMENTS, KEYS, LENGTH, Object
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import (
@@ -31,7 +32,6 @@ from dpmigrate.execution.values import (
     Unbound,
     Unknown,
     Value,
-    join,
     placement_of,
 )
 from tests.execution.paper import executed, held
