@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, cast
 
 from dpmigrate.execution.arguments import Arguments
@@ -64,7 +63,7 @@ class Protocols:
         return ["setting"]
 
     def begun(self, m: Machine, iterable: Value, node: ast.AST, frame: Frame) -> None:
-        for atom in dict.fromkeys(self._sources(m, iterable)):
+        for atom in self._sources(m, iterable):
             self._about(m, atom, "begun", node, frame)
 
     def unpacked(
@@ -75,17 +74,24 @@ class Protocols:
     def opening(self, m: Machine, v: Value, node: ast.AST, frame: Frame) -> list[Value]:
         return opening(site_of(m, ".shape", Arguments(), node, frame), v)
 
-    def _sources(self, m: Machine, iterable: Value) -> Iterator[Atom]:
-        """What a loop goes over, behind progress bars, ``enumerate`` and ``zip``."""
-        for atom in iterable:
+    def _sources(self, m: Machine, iterable: Value) -> list[Atom]:
+        """What a loop goes over, behind progress bars, ``enumerate`` and ``zip``, each once: a bar
+        that is given to its own variable (``loader = tqdm(loader)``) may be a source of itself.
+        """
+        found: dict[Atom, None] = {}
+        ahead = list(reversed(iterable))
+        while ahead:
+            atom = ahead.pop()
             made = m.object(atom)
             if made is None or (made.kind == "iterator" and made.name not in iterators.LATER):
                 continue  # it has begun its sources when it was made
-            yield atom
+            if atom in found:
+                continue
+            found[atom] = None
             if made.kind in ("iterator", "bar") and isinstance(made.extra, int):
-                for i in range(made.extra):
-                    held = m.heap.read((made.number, f"source {i}"))
-                    yield from self._sources(m, held or ())
+                held = (m.heap.read((made.number, f"source {i}")) or () for i in range(made.extra))
+                ahead += reversed([a for v in held for a in v])
+        return list(found)
 
     def draws(self, m: Machine, v: Value) -> bool:
         execution = cast("Execution", m)
