@@ -248,20 +248,19 @@ LAYERS |= dict.fromkeys((*RECURRENT, *CELLS, *ATTENDING), _elsewhere)
 for _name in ("Linear", *words(_MIXING.format(*["1d"] * 4)), *words(_MIXING.format(*["2d"] * 4)),
               *words(_MIXING.format(*["3d"] * 4))):  # fmt: skip
     LAYERS[f"Lazy{_name}"] = LAYERS[_name]
-#: how many axes inputs of layers on a grid have, by the axes of the grid; those that are given one
-#: sample as well have one fewer, but a normalisation of two or three axes has none of these
-_INPUTS = {f"{stem}{n}d": {n + 2, n + 1} for n in (1, 2, 3) for stem in words(
+#: how many axes batches have that layers on a grid are given, by the axes of the grid
+_INPUTS = {f"{stem}{n}d": {n + 2} for n in (1, 2, 3) for stem in words(
     "Conv ConvTranspose MaxPool AvgPool AdaptiveAvgPool AdaptiveMaxPool InstanceNorm")}  # fmt: skip
 _INPUTS |= {"BatchNorm1d": {2, 3}, "BatchNorm2d": {4}, "BatchNorm3d": {5}}
 
 
 def layer_takes(made: Object, arguments: Arguments) -> bool:
-    """Whether a layer can be called with an input of so many axes, where they are known: torch raises
-    an error otherwise.
+    """Whether a layer can be called with a batch of so many axes, where they are known: torch raises an
+    error otherwise, or takes the samples for channels.
     """
     wanted = _INPUTS.get(made.name) if made.kind == "module" else None
     first = arguments.positional[0] if arguments.positional else NOTHING
-    axes = {a.axes if isinstance(a, Data) else None for a in first}
+    axes = {a.axes if isinstance(a, Data) and a.placement.kind is Kind.ROWS else None for a in first}
     return wanted is None or not first or None in axes or not axes.isdisjoint(wanted)
 
 

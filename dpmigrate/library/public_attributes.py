@@ -29,6 +29,8 @@ _state_dict_hooks _state_dict_pre_hooks _version _wrapped_call_impl
 #: the names of a class, by the class
 BASES_BY_NAME: dict[str, frozenset[str]] = {
     "torch.nn.Module": frozenset(_MODULE),
-    "torch.utils.data.Dataset": frozenset({"register_function", "register_datapipe_as_function", "functions"}),
+    "torch.utils.data.Dataset": frozenset(
+        {"register_function", "register_datapipe_as_function", "functions", "_is_protocol"}
+    ),
     "builtins.object": frozenset(),
 }
