@@ -47,17 +47,17 @@ def over_weights(trial: Trial) -> tuple[ast.AST, ...]:
 def faults(trial: Trial) -> Iterator[Fault]:
     """Losses that are no mean over the ranks, and reductions of what is no such part."""
     for node, loss in trial.losses():
-        if loss.placement.kind is Kind.PER_RANK:
+        if loss.placement.kind is Kind.ROWS and _since(loss).endswith(UNSEEN_CODE):
+            words = f"how the loss takes the samples together is not known: it is what {_since(loss)}, gives"
+            yield trial.fault(node, COUPLED, words, established=False)
+        elif loss.placement.kind is Kind.PER_RANK:
             if loss.origin is None or loss.origin.word != DRAW:  # a weight that each rank draws
                 words = f"a rank's loss may be no mean over its samples: {trial.since(loss)}"
                 # a rule says so where the program is migrated all the same
                 yield trial.fault(node, COUPLED, words, established=False)
         elif loss.placement != placements.MEAN and loss.placement.kind not in placements.EQUAL:
             known = loss.placement.kind is not Kind.UNKNOWN
-            words = f"the loss is {trial.since(loss)}"
-            if _since(loss).endswith(UNSEEN_CODE):
-                known, words = False, f"how the loss takes the samples together is not known: it is what {_since(loss)} gives"
-            yield trial.fault(node, NAME, words, established=known)
+            yield trial.fault(node, NAME, f"the loss is {trial.since(loss)}", established=known)
     for node, why in trial.unknown_losses():
         words = f"the loss may be one that is not known: {why}"
         yield trial.fault(node, NAME, words, established=False)

@@ -481,6 +481,18 @@ def test_what_is_not_established_says_so() -> None:
     assert not any(f.established for f in found)
 
 
+@pytest.mark.parametrize("loss", ["loss = model(x, y)", "_, loss = model(x, y)"])
+def test_how_a_loss_takes_the_samples_together_is_told_by_no_model_of_unseen_code(loss: str) -> None:
+    text = RIGHT.replace("ddp.wrap(Net())", "ddp.wrap(Unseen())")
+    text = text.replace("loss = nn.functional.cross_entropy(model(x), y)", loss, 1)
+    assert loss in text
+    source = parse(f"from elsewhere import Unseen\n{text}".encode(), "train.py")
+    assert isinstance(source, Source)
+    (found,) = {f for f in faults(Program.of(source)) if "the loss" in f.words}
+    assert (found.invariant, found.established) == (totals.COUPLED, False)
+    assert "Unseen, whose code is not seen" in found.words
+
+
 #: a batch of a divided test loader, of which rank 0 tells a number
 LOOK = """\
         tests = DataLoader(train_set, batch_size=ddp.local_batch(16), sampler=ddp.DistributedSampler(train_set, seed=1))
