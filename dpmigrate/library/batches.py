@@ -100,7 +100,7 @@ def as_rows(site: Site, v: Value, loader_number: int, *, collated: bool = True) 
     for a in v:
         match a:
             case Items() if a.items and _tag(a.items[0]):
-                found += _container(site, a, loader_number)
+                found += _container(site, a, loader_number, collated)
             case Items():
                 parts = (as_rows(site, i, loader_number, collated=collated) for i in a.items)
                 found.append(Items(tuple(parts)))
@@ -129,7 +129,8 @@ def as_rows(site: Site, v: Value, loader_number: int, *, collated: bool = True) 
                 made = site.m.heap.objects[a.object]
                 for name, held in site.m.heap.names(made.number):
                     if not (isinstance(name, str) and name.startswith("#")):
-                        site.m.heap.write((made.number, name), as_rows(site, held, loader_number))
+                        rows = as_rows(site, held, loader_number, collated=collated)
+                        site.m.heap.write((made.number, name), rows)
                 found.append(a)
             case _:
                 found.append(_batch(site, "batch", loader_number, None))
@@ -140,7 +141,7 @@ def _tag(v: Value) -> bool:
     return v in (const("<list>"), const("<dict>"))
 
 
-def _container(site: Site, a: Items, loader_number: int) -> list[Atom]:
+def _container(site: Site, a: Items, loader_number: int, collated: bool) -> list[Atom]:
     kind = "dict" if a.items[0] == const("<dict>") else "list"
     made = site.m.heap.new(kind, kind, site.node, site.frame.context, key=("batch", loader_number))
     for pair in a.items[1:]:
@@ -156,7 +157,7 @@ def _container(site: Site, a: Items, loader_number: int) -> list[Atom]:
         rows = (
             held
             if isinstance(place, str) and place.startswith("#")
-            else as_rows(site, held, loader_number)
+            else as_rows(site, held, loader_number, collated=collated)
         )
         site.m.heap.write((made.number, place), rows)
     return [Ref(made.number)]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dpmigrate.execution import derivation, placements, samples
 from dpmigrate.execution.joins import join
-from dpmigrate.execution.objects import Object
+from dpmigrate.execution.objects import LENGTH, Object
 from dpmigrate.execution.placements import Kind, Placement
 from dpmigrate.execution.values import (
     NONE,
     NOTHING,
     ONE_SAMPLE,
+    PLACE,
     RESULTS,
     SETTING,
     Const,
@@ -54,7 +55,7 @@ def index(site: Site) -> Value | None:
     found = rows_of(owner)
     if found is not None and found.kind == "shape":
         return _shape_item(site, found, key)
-    parts = parts_of(key)
+    parts = [_numbers(site, v) for v in parts_of(key)]
     if found is None and (order := _order_with_axes(site, owner, parts)):
         return order
     if found is None:
@@ -79,6 +80,19 @@ def index(site: Site) -> Value | None:
         p = found.placement._replace(axis=walk.to, padded=padded)
         return indexed(site, owner, p, walk.axes)
     return rows_chosen(site, owner, found, walk)
+
+
+def _numbers(site: Site, part: Value) -> Value:
+    """``range(len(x))`` in an index: the places of all samples, one after the other."""
+    made = site.m.object(part[0]) if len(part) == 1 else None
+    if made is None or made.kind != "iterator":
+        return part
+    if site.m.heap.read((made.number, "*")) != value(Setting(PLACE)):
+        return part
+    count = site.m.heap.read((made.number, LENGTH)) or NOTHING
+    return arithmetic.derived(
+        "range", placements.PER_RANK, [count], site.node, kind="order", axes=1, gradient="none"
+    )
 
 
 def _order_with_axes(site: Site, owner: Value, parts: list[Value]) -> Value:
@@ -225,6 +239,8 @@ def _shape_item(site: Site, found: Data, key: Value) -> Value:
         if type(start) is int and start > p.axis:
             return value(Data("number", placements.UNIFORM))
         first = start or 0
+        if type(first) is int and first < 0 and stop is None and not p.axis:
+            return items([size_of(site, found, i) for i in range(first, 0)])
         if type(first) is int and first >= 0 and type(stop) is int and stop >= first:
             return items([size_of(site, found, i) for i in range(first, stop)])
         if type(first) is int and first >= 0 and (stop is None or type(stop) is int):

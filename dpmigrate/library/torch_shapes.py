@@ -45,6 +45,9 @@ x.reshape(x.shape[0], 2, 2)
 x.view(-1, 2)
 x.view(-1)
 x.view(1, -1, 4)
+x.view(-1, 2, 2).view(-1, *x.view(-1, 2, 2).shape[-2:])
+x.view(-1, 2, 2).view(-1, *x.view(-1, 2, 2).shape[1:])
+x.view(-1, 1, 2, 2).view(-1, *x.view(-1, 1, 2, 2).shape[-2:])
 x.view(x.size(0) * 2, 2)
 x.t().reshape(-1)
 torch.cat([x, y]).view(2, x.size(0), 4)
@@ -165,6 +168,8 @@ x[x > 0]
 x[x > 0].sum()
 x[:, w[0] > 0]
 x[torch.arange(x.size(0)), t]
+x[range(x.size(0)), t]
+x.view(-1, 2, 2)[range(len(x)), t % 2, :]
 x[torch.arange(x.size(0))[:, None], x.argsort(1)]
 x[torch.arange(x.size(0)).view(-1, 1), x.argsort(1)[:, :2]]
 x[torch.arange(x.size(0)).unsqueeze(1), torch.arange(4)[None]]

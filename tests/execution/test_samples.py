@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from dpmigrate.execution.values import placement_of
+from dpmigrate.execution.values import Data, placement_of
 from tests.execution.paper import executed, module_of
 
 _DATA = """
@@ -19,6 +19,26 @@ names = [2., 3., 5., 7., 11., 13., 17., 19.]
 weight = torch.ones(3)
 """
 _LOOP = "for x, y in loader:\n"
+
+
+@pytest.mark.parametrize("given", ["{'x': x, 'y': y}", "[x, y]", "(x, {'y': y})"])
+def test_what_a_function_puts_together_lies_as_it_has_put_it(given: str) -> None:
+    """Behind the places of sequences, in a dictionary and a list as well: it is no sample any more."""
+    text = f"""
+import torch
+from torch.nn.utils.rnn import pad_sequence
+from torch.utils.data import DataLoader
+def join(samples):
+    x, y = pad_sequence([s[0] for s in samples]), torch.stack([s[1] for s in samples])
+    return {given}
+for batch in DataLoader([(torch.ones(3, 5), torch.ones(3))] * 8, 4, collate_fn=join):
+    x, y = {"batch" if given.startswith("[") else "batch['x'], batch['y']" if given.startswith("{") else "batch[0], batch[1]['y']"}
+"""
+    ex = executed(text)
+    for name, wanted, axes in (("x", "rows(axis 1, padded)", 3), ("y", "rows(axis 0)", 2)):
+        (held,) = ex.bound(ex.heap.read((module_of(ex).number, name)) or ())
+        assert isinstance(held, Data)
+        assert (str(held.placement), held.axes) == (wanted, axes)
 
 
 def claimed(body: str) -> str:
