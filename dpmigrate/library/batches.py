@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from dpmigrate.execution import placements
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.joins import join
@@ -44,7 +46,7 @@ def batches(site: Site) -> Value:
     dataset = site.m.heap.read((made.number, "dataset")) or NOTHING
     batch = site.m.heap.read((made.number, "batch_size"))
     if batch == NONE and not site.m.heap.read((made.number, "batch_sampler")):
-        return as_rows(site, sample(site, dataset, _which(site)), made.number)
+        return as_rows(site, sample(site, dataset, _which(site)), made.number, more=0)
     collate = site.m.heap.read((made.number, "collate_fn"))
     one = sample(site, dataset, _which(site))
     if collate and collate != NONE:
@@ -52,7 +54,7 @@ def batches(site: Site) -> Value:
         count = value(Data("number", placements.size(1), origin=Origin(site.node, "batch")))
         site.m.heap.write((site.m.objects(given)[0].number, LENGTH), count)
         result = site.m.call(collate, Arguments([given]), site.node, site.frame)
-        return as_rows(site, result or SETTING, made.number, collated=False)
+        return as_rows(site, result or SETTING, made.number, collated=False, more=0)
     return as_rows(site, one, made.number)
 
 
@@ -92,17 +94,20 @@ def _batch(site: Site, kind: str, loader: int, axes: int | None) -> Data:
     )
 
 
-def as_rows(site: Site, v: Value, loader_number: int, *, collated: bool = True) -> Value:
+def as_rows(
+    site: Site, v: Value, loader_number: int, *, collated: bool = True, more: int = 1
+) -> Value:
     """A batch made of samples: whatever a sample holds is rows; ``collated`` by torch as
-    tensors.
+    tensors, which have one axis ``more`` unless what is given is a batch already.
     """
     found: list[Atom] = []
+    how: dict[str, Any] = {"collated": collated, "more": more}
     for a in v:
         match a:
             case Items() if a.items and _tag(a.items[0]):
-                found += _container(site, a, loader_number, collated)
+                found += _container(site, a, loader_number, how)
             case Items():
-                parts = (as_rows(site, i, loader_number, collated=collated) for i in a.items)
+                parts = (as_rows(site, i, loader_number, **how) for i in a.items)
                 found.append(Items(tuple(parts)))
             case Data(kind="number" | "text", placement=placements.PER_RANK):
                 found.append(_batch(site, "batch", loader_number, None))
@@ -117,7 +122,7 @@ def as_rows(site: Site, v: Value, loader_number: int, *, collated: bool = True) 
                 kept = a.kind == "mask" or (a.kind == "array" and not collated)
                 kind = "batch" if plain else a.kind if kept else "tensor"
                 known_axes = a.axes is not None and a.placement.kind is not Kind.UNKNOWN
-                axes = (a.axes or 0) + 1 if known_axes else None
+                axes = (a.axes or 0) + more if known_axes else None
                 found.append(_batch(site, kind, loader_number, axes))
             case Const(value=None):
                 found.append(a)
@@ -129,7 +134,7 @@ def as_rows(site: Site, v: Value, loader_number: int, *, collated: bool = True) 
                 made = site.m.heap.objects[a.object]
                 for name, held in site.m.heap.names(made.number):
                     if not (isinstance(name, str) and name.startswith("#")):
-                        rows = as_rows(site, held, loader_number, collated=collated)
+                        rows = as_rows(site, held, loader_number, **how)
                         site.m.heap.write((made.number, name), rows)
                 found.append(a)
             case _:
@@ -141,7 +146,7 @@ def _tag(v: Value) -> bool:
     return v in (const("<list>"), const("<dict>"))
 
 
-def _container(site: Site, a: Items, loader_number: int, collated: bool) -> list[Atom]:
+def _container(site: Site, a: Items, loader_number: int, how: dict[str, Any]) -> list[Atom]:
     kind = "dict" if a.items[0] == const("<dict>") else "list"
     made = site.m.heap.new(kind, kind, site.node, site.frame.context, key=("batch", loader_number))
     for pair in a.items[1:]:
@@ -157,7 +162,7 @@ def _container(site: Site, a: Items, loader_number: int, collated: bool) -> list
         rows = (
             held
             if isinstance(place, str) and place.startswith("#")
-            else as_rows(site, held, loader_number, collated=collated)
+            else as_rows(site, held, loader_number, **how)
         )
         site.m.heap.write((made.number, place), rows)
     return [Ref(made.number)]

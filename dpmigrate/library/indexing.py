@@ -90,7 +90,7 @@ def _numbers(site: Site, part: Value) -> Value:
     if site.m.heap.read((made.number, "*")) != value(Setting(PLACE)):
         return part
     count = site.m.heap.read((made.number, LENGTH)) or NOTHING
-    return arithmetic.derived(
+    return derivation.derived(
         "range", placements.PER_RANK, [count], site.node, kind="order", axes=1, gradient="none"
     )
 
