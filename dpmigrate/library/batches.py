@@ -29,7 +29,7 @@ from dpmigrate.execution.values import (
 from dpmigrate.library.dataset_samples import sample
 from dpmigrate.library.effects import uniform
 from dpmigrate.library.indexing import index
-from dpmigrate.library.sites import WHICH_SAMPLE, Row, Site
+from dpmigrate.library.sites import WHICH_SAMPLE, Row, Site, putting_together
 
 _DOC = "https://docs.pytorch.org/docs/stable/data.html"
 #: how a loader deals its batches: a part of each, whole ones in turn, all of them to every rank
@@ -53,7 +53,11 @@ def batches(site: Site) -> Value:
         given = site.m.listed([one], site.node, site.frame, exact=False)
         count = value(Data("number", placements.size(1), origin=Origin(site.node, "batch")))
         site.m.heap.write((site.m.objects(given)[0].number, LENGTH), count)
+        at = putting_together(site)
+        before = site.m.heap.read(at) or const(False)
+        site.m.heap.write(at, const(True))
         result = site.m.call(collate, Arguments([given]), site.node, site.frame)
+        site.m.heap.write(at, before)
         return as_rows(site, result or SETTING, made.number, collated=False, more=0)
     return as_rows(site, one, made.number)
 
@@ -94,6 +98,15 @@ def _batch(site: Site, kind: str, loader: int, axes: int | None) -> Data:
     )
 
 
+def _of_a_batch(site: Site, number: Data, loader: int) -> Data:
+    """A number that is put beside the samples of a batch: one of all of them."""
+    batch = _batch(site, number.kind, loader, number.axes)
+    if batch.placement.kind is not Kind.ROWS:
+        return batch
+    sized = number.placement.kind is Kind.SIZE
+    return batch._replace(placement=number.placement if sized else placements.PER_RANK)
+
+
 def as_rows(
     site: Site, v: Value, loader_number: int, *, collated: bool = True, more: int = 1
 ) -> Value:
@@ -109,13 +122,16 @@ def as_rows(
             case Items():
                 parts = (as_rows(site, i, loader_number, **how) for i in a.items)
                 found.append(Items(tuple(parts)))
+            case Data() if not more and (a.kind == "number" or a.axes == 0):
+                found.append(_of_a_batch(site, a, loader_number))
             case Data(kind="number" | "text", placement=placements.PER_RANK):
                 found.append(_batch(site, "batch", loader_number, None))
             case Data(placement=placements.Placement(kind=Kind.ROWS)) if not collated:
                 batch = _batch(site, "tensor", loader_number, a.axes)  # put together already
                 if batch.placement.kind is Kind.ROWS:
-                    lying = batch.placement._replace(axis=a.placement.axis, padded=a.placement.padded)
-                    batch = batch._replace(placement=lying)
+                    lying = a.placement
+                    times = lying.times or int(not lying.ragged)
+                    batch = batch._replace(placement=lying._replace(times=times))
                 found.append(batch)
             case Data():
                 plain = a.kind in ("samples", "any")

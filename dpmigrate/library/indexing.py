@@ -39,8 +39,8 @@ from dpmigrate.library.index_parts import (
     stand_beside,
 )
 from dpmigrate.library.results import part_of_results
-from dpmigrate.library.shapes import axes_of
-from dpmigrate.library.sites import PADDING, PART, SINGLE, Site
+from dpmigrate.library.shapes import axes_of, with_lengths
+from dpmigrate.library.sites import PADDING, PART, SINGLE, WHICH_SAMPLE, Site
 from dpmigrate.library.sizes import size_of
 from dpmigrate.library.streams import DRAW
 
@@ -270,7 +270,8 @@ def looked_up(site: Site, owner: Value, parts: list[Value]) -> Value:
     if not rows:
         moving = any(placement_of(v).kind not in placements.EQUAL for v in flat)
         lying = placements.PER_RANK if moving else p
-        return indexed(site, owner, lying, _axes_left(site, owner, parts), *flat)
+        made = indexed(site, owner, lying, _axes_left(site, owner, parts), *flat)
+        return with_lengths(made, [1]) if kind_of_part(site, parts[0]) == "none" else made
     kinds = [kind_of_part(site, v) for v in parts]
     if (
         p.kind not in placements.EQUAL

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dpmigrate.execution import derivation, placements
+from dpmigrate.execution import derivation, placements, samples
 from dpmigrate.execution.joins import join
 from dpmigrate.execution.objects import LENGTH
 from dpmigrate.execution.placements import Kind, Placement
 from dpmigrate.execution.values import (
+    NOTHING,
     ONE_SAMPLE,
     RESULTS,
     Data,
@@ -14,11 +15,13 @@ from dpmigrate.execution.values import (
     Unknown,
     Value,
     const,
+    data,
     placement_of,
 )
 from dpmigrate.library.axes import on_axis, one_dim, rows_in_list, rows_of
+from dpmigrate.library.index_parts import ragged_rows
 from dpmigrate.library.shapes import axes_of
-from dpmigrate.library.sites import PART, Effect, Site
+from dpmigrate.library.sites import PART, Effect, Site, putting_together
 from dpmigrate.library.sizes import size_of
 
 
@@ -70,6 +73,8 @@ def cat(at: int = 1, default: int = 0) -> Effect:
         if found is None:
             axes = _joined_axes(site.word, axes_of(join(*parts)))
             kind = site.kind_of(parts)
+            if not exact and _put_together(site):
+                p = _rows_of_each(site, parts, axes, at, default) or p
             return derivation.derived(
                 site.word, p, parts, site.node, kind=kind, axes=axes, keep_axes=False
             )
@@ -95,6 +100,33 @@ def cat(at: int = 1, default: int = 0) -> Effect:
         return derivation.derived(site.word, p, parts, site.node, axes=found.axes)
 
     return effect
+
+
+def _put_together(site: Site) -> bool:
+    """Whether a list argument holds something for each sample of which a function puts a batch together."""
+    lists = site.m.objects(site.get(0, "tensors") or NOTHING)
+    each = bool(lists) and all(samples.all_of_batch(site.m, made, one=True) for made in lists)
+    return each and site.m.heap.read(putting_together(site)) == const(True)
+
+
+def _rows_of_each(site: Site, parts: list[Value], axes: int | None, at: int, default: int) -> Placement | None:
+    """How what samples hold lies that is put end to end: as many rows of each as it has, which are
+    one of each where the samples were given an axis of one element for it.
+    """
+    found = data(join(*parts))
+    single = {d.axes for d in found} == {1}
+    try:
+        dim = one_dim(site, at, default) if at >= 0 else default * (not single)
+    except LookupError:
+        return placements.UNKNOWN
+    dim += axes if dim < 0 and axes is not None else 0
+    beside = single and site.word in ("vstack", "row_stack", "column_stack")
+    if dim < 0:
+        return None
+    if beside:
+        return placements.rows(int(site.word == "column_stack"))
+    each = bool(found) and all(d.lengths[dim : dim + 1] == (1,) for d in found)
+    return placements.rows(dim) if each else ragged_rows(placements.rows(dim))
 
 
 def _joined_axes(word: str, axes: int | None) -> int | None:

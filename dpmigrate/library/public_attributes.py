@@ -29,8 +29,6 @@ _state_dict_hooks _state_dict_pre_hooks _version _wrapped_call_impl
 #: the names of a class, by the class
 BASES_BY_NAME: dict[str, frozenset[str]] = {
     "torch.nn.Module": frozenset(_MODULE),
-    "torch.utils.data.Dataset": frozenset(
-        {"register_function", "register_datapipe_as_function", "functions", "_is_protocol"}
-    ),
+    "torch.utils.data.Dataset": frozenset({"register_function", "register_datapipe_as_function", "functions"}),
     "builtins.object": frozenset(),
 }

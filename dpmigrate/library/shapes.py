@@ -10,11 +10,13 @@ from collections.abc import Iterable
 
 from dpmigrate.execution import derivation, placements
 from dpmigrate.execution.values import (
+    NOTHING,
     SETTING,
     Const,
     Data,
     Value,
     data,
+    known,
     placement_of,
     value,
 )
@@ -158,7 +160,9 @@ def unsqueeze(site: Site) -> Value:
     """``unsqueeze(dim)``: an axis of one element more."""
     found = rows_of(site.get(0) or ())
     if found is None:
-        return plain(site, _changed(site, 1))
+        made = plain(site, _changed(site, 1))
+        first = known(site.get(1, "dim") or site.get(1, "axis") or NOTHING) == 0
+        return with_lengths(made, [1]) if first else made
     try:
         dim = one_dim(site, 1, 0)
     except LookupError:

@@ -271,6 +271,11 @@ def prefixed(prefix: str, names: str) -> str:
     return " ".join(f"{prefix}{name}" for name in names.split())
 
 
+def putting_together(site: Site) -> tuple[int, str]:
+    """Where it stands whether a function is under way that puts a batch together of samples."""
+    return site.m.heap.number(("batches",)), "put together"
+
+
 def table(rows: Iterable[Row]) -> dict[str, Row]:
     """The rows by name."""
     return {name: row for row in rows for name in row.names.split()}

@@ -41,6 +41,47 @@ for batch in DataLoader([(torch.ones(3, 5), torch.ones(3))] * 8, 4, collate_fn=j
         assert (str(held.placement), held.axes) == (wanted, axes)
 
 
+#: what a function puts together of samples, and how it lies
+_TOGETHER = {
+    "torch.cat([s[0] for s in samples])": "rows(axis 0, ragged)",
+    "torch.cat([s[0] for s in samples], dim=1)": "rows(axis 1, ragged)",
+    "torch.cat([s[1] for s in samples], dim=-1)": "rows(axis 0, ragged)",
+    "torch.cat(list(zip(*samples))[0])": "rows(axis 0, ragged)",
+    "torch.from_numpy(numpy.concatenate([s[0].numpy() for s in samples]))": "rows(axis 0, ragged)",
+    "torch.cat([s[0].unsqueeze(0) for s in samples])": "rows(axis 0)",
+    "torch.cat([s[0][None] for s in samples], dim=0)": "rows(axis 0)",
+    "torch.vstack([s[1] for s in samples])": "rows(axis 0)",
+    "torch.hstack([s[1] for s in samples])": "rows(axis 0, ragged)",
+    "torch.stack([s[0] for s in samples])": "rows(axis 0)",
+    "torch.stack([s[0] for s in samples]).sum()": "per rank",
+    "len(samples)": "size(1)",
+}
+
+
+@pytest.mark.parametrize("drawn", [False, True])
+@pytest.mark.parametrize(("made", "wanted"), _TOGETHER.items(), ids=_TOGETHER)
+def test_what_is_put_end_to_end_has_of_each_sample_as_many_rows_as_it_has(made: str, wanted: str, drawn: bool) -> None:
+    """A mean over it is none over as many rows on every rank."""
+    text = f"""
+import numpy
+import torch
+from torch.utils.data import DataLoader
+class Pieces:
+    def __len__(self):
+        return 8
+    def __getitem__(self, i):
+        return torch.ones(3 + i % 2, 5), torch.ones(3) * i
+def join(samples):
+    return {{"made": {made}}}
+for batch in DataLoader({"Pieces()" if drawn else "[(torch.ones(3, 5), torch.ones(3))] * 8"}, 4, collate_fn=join):
+    found = batch["made"]
+"""
+    ex = executed(text)
+    held = ex.bound(ex.heap.read((module_of(ex).number, "found")) or ())
+    assert held
+    assert str(placement_of(held)) == wanted
+
+
 def claimed(body: str) -> str:
     """How ``found`` lies that is made of a batch."""
     ex = executed(_DATA + _LOOP + indent(dedent(body).strip("\n"), "    "))

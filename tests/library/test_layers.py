@@ -103,10 +103,12 @@ def test_a_part_of_a_container(part: str, axes: int | None) -> None:
 
 
 @pytest.mark.parametrize(
-    ("axes", "wanted"), [(5, "rows(axis 0)"), (4, "unknown"), (3, "unknown")]
+    ("axes", "wanted"), [(5, "rows(axis 0)"), (4, "rows(axis 0)"), (3, "unknown")]
 )
 def test_a_layer_that_an_option_chooses_takes_inputs_of_its_own_axes(axes: int, wanted: str) -> None:
-    """Conv3d alone can be called with five axes; with four it may be one sample without a batch axis."""
+    """Of a batch of images Conv2d alone can be called, of one of films Conv3d: with an axis less the
+    samples would be taken for channels, of which there are others as soon as the batch is divided.
+    """
     sizes = {5: "-1, 3, 2, 4, 8", 4: "-1, 3, 8, 8", 3: "-1, 3, 64"}[axes]
     text = f"""
 import sys
