@@ -96,6 +96,8 @@ def _begins(v: Value) -> bool:
 def _kind_made(word: str, found: list[Data]) -> str:
     """What an operation makes: comparisons make masks, and so do operations on masks alone."""
     kind = kind_of(found)
+    if word == "+" and all(d.kind == RESULTS for d in found):
+        return RESULTS  # they may be lists, which are put end to end
     masks = word == "comparison" or all(d.kind == "mask" for d in found)
     return "mask" if kind == "tensor" and word in _MASKS and masks else kind
 

@@ -21,6 +21,7 @@ from dpmigrate.execution.values import (
     NOTHING,
     ONE_SAMPLE,
     PLACE,
+    RESULTS,
     Atom,
     Const,
     Data,
@@ -39,8 +40,9 @@ if TYPE_CHECKING:
 #: since when a number is how many turns there were
 COUNTED = "counted"
 #: data whose rows are no samples, or not in the order of the batch; what is gone through of a batch of
-#: unknown form may be its fields, each of all samples (``x, y = (t.to(device) for t in batch)``)
-_OTHERS = ("order", "places", "shape", "packed", "batch")
+#: unknown form may be its fields, each of all samples (``x, y = (t.to(device) for t in batch)``), and so may
+#: what a network of unseen code gives
+_OTHERS = ("order", "places", "shape", "packed", "batch", RESULTS)
 
 
 def counts(n: Value | None) -> bool:

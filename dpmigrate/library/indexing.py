@@ -40,7 +40,7 @@ from dpmigrate.library.index_parts import (
 )
 from dpmigrate.library.results import part_of_results
 from dpmigrate.library.shapes import axes_of, with_lengths
-from dpmigrate.library.sites import PADDING, PART, SINGLE, WHICH_SAMPLE, Site
+from dpmigrate.library.sites import PADDING, PART, SINGLE, Site
 from dpmigrate.library.sizes import size_of
 from dpmigrate.library.streams import DRAW
 

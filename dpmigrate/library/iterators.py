@@ -18,6 +18,7 @@ from dpmigrate.execution.values import (
     NONE,
     NOTHING,
     PLACE,
+    RESULTS,
     SETTING,
     Const,
     Data,
@@ -156,7 +157,7 @@ def counted_by(site: Site, made: Object, sources: list[Value]) -> None:
         for atom in s:
             other = site.m.object(atom)
             count = site.m.count(other) if other is not None else None
-            if isinstance(atom, Data) and atom.placement.kind is Kind.ROWS:
+            if isinstance(atom, Data) and atom.placement.kind is Kind.ROWS and atom.kind != RESULTS:
                 count = size_of(site, atom, 0)
             if count and data(count):
                 site.m.heap.write((made.number, LENGTH), count)

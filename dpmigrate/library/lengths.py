@@ -12,6 +12,7 @@ from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import (
     NOTHING,
     ONE_SAMPLE,
+    RESULTS,
     SETTING,
     Data,
     Value,
@@ -36,6 +37,8 @@ def length(site: Site) -> Value:
         listed = site.m.known_elements((atom,))
         if isinstance(atom, Data) and atom.kind == "shape":
             found.append(SETTING)
+        elif isinstance(atom, Data) and atom.kind == RESULTS and atom.placement.kind is Kind.ROWS:
+            found.append(site.unknown("how many results a network gives"))
         elif isinstance(atom, Data):
             rows = rows_of((atom,))
             if rows is not None:

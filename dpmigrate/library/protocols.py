@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, cast
 
+from dpmigrate.execution import placements
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.machine import Frame, Machine
 from dpmigrate.execution.objects import Object
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import (
+    RESULTS,
     SETTING,
     Atom,
     Const,
@@ -108,6 +110,11 @@ class Protocols:
         plain = isinstance(atom, Data) and atom.kind in ("number", "text")
         if plain and atom_placement(atom).kind is Kind.PER_RANK:
             return value(atom)  # whatever it is, its parts differ
+        if isinstance(atom, Data) and atom.kind == RESULTS:
+            if atom.placement.kind in placements.EQUAL:
+                return value(atom)
+            site = site_of(m, ".__iter__", Arguments(), node, frame, atom)
+            return site.unknown("whether samples are gone through, or results of a network")
         return self._about(m, atom, "__iter__", node, frame)
 
     def each(self, m: Machine, made: Object) -> list[Value] | None:

@@ -31,4 +31,4 @@ def part_of_results(site: Site, held: Data, name: str) -> Value:
     """
     if "loss" in name.lower() and held.placement.kind not in placements.EQUAL:
         return site.unknown(f"how {name} takes the samples together")
-    return value(held._replace(kind="tensor"))
+    return value(held)

@@ -38,7 +38,7 @@ def unpacked(site: Site, new: Value, count: int, star: int | None) -> list[Value
 
 def _results(site: Site, atom: Data, count: int, star: int | None) -> list[Value]:
     """What a network gives, one by one: no batch is taken apart into so many samples."""
-    each = value(atom._replace(kind="tensor"))
+    each = value(atom)  # each may be several again
     rest = site.m.listed([each], site.node, site.frame, exact=False)
     return [each if i != star else rest for i in range(count)]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from textwrap import indent
+
 import pytest
 
 from dpmigrate.judge import (
@@ -491,6 +493,30 @@ def test_how_a_loss_takes_the_samples_together_is_told_by_no_model_of_unseen_cod
     (found,) = {f for f in faults(Program.of(source)) if "the loss" in f.words}
     assert (found.invariant, found.established) == (totals.COUPLED, False)
     assert "Unseen, whose code is not seen" in found.words
+
+
+#: losses that go through what a network gives, samples or several results
+THROUGH = [
+    "real, fake = model(x)\nloss = sum(((1 - r) ** 2).mean() for r in real + fake)",
+    "real, fake = model(x)\nloss = 0\nfor r, f in zip(real, fake):\n    loss = loss + (r - f).abs().mean()",
+    "found = model(x)\nloss = 0\nfor i in range(len(found)):\n    loss = loss + (found[i] ** 2).mean()",
+    "loss = 0\nfor layer in model(x):\n    for part in layer:\n        loss = loss + part.pow(2).mean()",
+    "loss = torch.stack([h.mean() for h in model(x).hidden]).sum()",
+]
+
+
+@pytest.mark.parametrize("loss", THROUGH)
+def test_results_of_a_network_that_a_loop_goes_through_are_not_taken_for_samples(loss: str) -> None:
+    """A list of maps, each of all samples: the sum of their means is a mean, and no sum over samples."""
+    before = "loss = nn.functional.cross_entropy(model(x), y)"
+    text = RIGHT.replace("ddp.wrap(Net())", "ddp.wrap(Unseen())")
+    (line,) = {s for s in text.splitlines() if s.strip() == before}
+    text = text.replace(line, indent(loss, line[: -len(before)]), 1)
+    source = parse(f"from elsewhere import Unseen\n{text}".encode(), "train.py")
+    assert isinstance(source, Source)
+    (found,) = {f for f in faults(Program.of(source)) if "loss" in f.words}
+    assert not found.established
+    assert "results" in found.words
 
 
 #: a batch of a divided test loader, of which rank 0 tells a number
