@@ -108,13 +108,16 @@ def _of_a_batch(site: Site, number: Data, loader: int) -> Data:
 
 
 def as_rows(
-    site: Site, v: Value, loader_number: int, *, collated: bool = True, more: int = 1
-) -> Value:
+    site: Site, v: Value, loader_number: int, *, collated: bool = True, more: int = 1,
+    seen: set[int] | None = None,
+) -> Value:  # fmt: skip
     """A batch made of samples: whatever a sample holds is rows; ``collated`` by torch as
-    tensors, which have one axis ``more`` unless what is given is a batch already.
+    tensors, which have one axis ``more`` unless what is given is a batch already. ``seen``: the
+    containers that are made rows already, which may hold each other.
     """
     found: list[Atom] = []
-    how: dict[str, Any] = {"collated": collated, "more": more}
+    seen = set() if seen is None else seen
+    how: dict[str, Any] = {"collated": collated, "more": more, "seen": seen}
     for a in v:
         match a:
             case Items() if a.items and _tag(a.items[0]):
@@ -148,7 +151,9 @@ def as_rows(
                 found.append(_batch(site, kind, loader_number, 1))
             case Ref() if site.m.heap.objects[a.object].kind in ("list", "dict"):
                 made = site.m.heap.objects[a.object]
-                for name, held in site.m.heap.names(made.number):
+                fields = [] if a.object in seen else list(site.m.heap.names(made.number))
+                seen.add(a.object)
+                for name, held in fields:
                     if not (isinstance(name, str) and name.startswith("#")):
                         rows = as_rows(site, held, loader_number, **how)
                         site.m.heap.write((made.number, name), rows)

@@ -41,6 +41,22 @@ for batch in DataLoader([(torch.ones(3, 5), torch.ones(3))] * 8, 4, collate_fn=j
         assert (str(held.placement), held.axes) == (wanted, axes)
 
 
+def test_what_a_function_puts_together_may_hold_itself() -> None:
+    text = """
+import torch
+from torch.utils.data import DataLoader
+def join(samples):
+    parts = [torch.stack([s for s in samples])]
+    parts.append(parts)
+    return {"parts": parts}
+for batch in DataLoader([torch.ones(3)] * 8, 4, collate_fn=join):
+    found = batch["parts"][0]
+"""
+    ex = executed(text)
+    assert ex.trace.ended is None
+    assert ex.heap.read((module_of(ex).number, "found"))
+
+
 #: what a function puts together of samples, and how it lies
 _TOGETHER = {
     "torch.cat([s[0] for s in samples])": "rows(axis 0, ragged)",
