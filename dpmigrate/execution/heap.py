@@ -94,20 +94,21 @@ class Heap(Outcomes):
     def _named(self, number: int) -> int:
         """How many variables of the calls under way hold an object, or iterators over it."""
         wanted, found = self._through(number), 0
+        held = self._store.get
         for scope in self.scopes:
             for name in self.fields.get(scope, ()):
-                for ref in self._store.get((scope, name)) or ():
-                    if ref in wanted:
+                for atom in held((scope, name)) or ():
+                    if type(atom) is Ref and atom.object in wanted:
                         found += 1
                         break
         return found
 
-    def _through(self, number: int) -> list[Ref]:
+    def _through(self, number: int) -> list[int]:
         """An object, and the iterators that go over it, also through others."""
         found = [number]
         for one in found:
             found += sorted(self._over.get(one, set()) - set(found))
-        return [Ref(n) for n in found]
+        return found
 
     def let_go(self, number: int) -> None:
         """Only a local variable holds an object any more."""
@@ -193,7 +194,14 @@ class Heap(Outcomes):
 
     def watched(self, watch: dict[Location, Value]) -> dict[Location, Value]:
         """End it: all values that were written, by place."""
-        self._watches = [w for w in self._watches if w is not watch]
+        for i, one in enumerate(self._watches):
+            if one is watch:
+                del self._watches[i]
+                if i:  # what was noted for the inner one alone, the one round it wants too
+                    outer = self._watches[i - 1]
+                    for at, v in watch.items():
+                        outer[at] = join(outer.get(at, NOTHING), v)
+                break
         return watch
 
 

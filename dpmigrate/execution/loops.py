@@ -42,6 +42,8 @@ class LoopParts(TurnParts):
         self.passes: list[Value] = []
         #: whether the turns of a loop set attributes by computed names
         self._setting: dict[ast.AST, bool] = {}
+        #: the nodes of what loops go through
+        self._within: dict[ast.AST, frozenset[ast.AST]] = {}
 
     def _for(self, node: ast.For | ast.AsyncFor, frame: Frame) -> bool:
         iterable = self.evaluate(node.iter, frame)
@@ -94,7 +96,7 @@ class LoopParts(TurnParts):
         """A loop over what is not known one by one."""
         of_samples = parted is not None and parted.samples
         # the first turn of a loop over samples is one like the others
-        fresh = frozenset() if of_samples else self._fresh(iterable, set(ast.walk(node.iter)))
+        fresh = frozenset() if of_samples else self._fresh(iterable, node.iter)
 
         def take(turn: int) -> Value:
             before, self.fresh = self.fresh, fresh if turn == 0 else frozenset()
@@ -105,16 +107,19 @@ class LoopParts(TurnParts):
         passed: Delta | None = None if self._has_turns(iterable) else {}
         return self._loop(node, frame, take=take, parted=parted, passed=passed)
 
-    def _fresh(self, iterable: Value, within: set[ast.AST]) -> frozenset[int]:
+    def _fresh(self, iterable: Value, begun: ast.expr) -> frozenset[int]:
         """The iterators that a loop goes through and that are made for it: they begin with it."""
         found: set[int] = set()
+        within = self._within.get(begun)
+        if within is None:
+            within = self._within[begun] = frozenset(ast.walk(begun))
         for made in self.objects(iterable):
             if made.node in within and len(iterable) == 1:
                 found.add(made.number)
                 for name in list(self.heap.fields.get(made.number, ())):
                     held = self.heap.read((made.number, name))
                     if isinstance(name, str) and name.startswith("source") and held:
-                        found |= self._fresh(held, within)
+                        found |= self._fresh(held, begun)
         return frozenset(found)
 
     def _has_turns(self, iterable: Value) -> bool:

@@ -165,7 +165,8 @@ class Store:
         if self._reads and location not in self._reads[-1]:
             self._reads[-1][location] = WRITTEN
             self._first[-1].append(location)
-        for watch in self._watches:
+        if self._watches:
+            watch = self._watches[-1]
             watch[location] = join(watch.get(location, NOTHING), new or value(UNBOUND))
         owner, name = location
         if new is None:
@@ -190,7 +191,10 @@ class Store:
 
     def _identified(self, location: Location, new: Value) -> Value:
         """A value that a place is given: which tensors are in it, and where they are held."""
-        if not any(type(a) in _WITH_TENSORS for a in new):
+        for a in new:
+            if type(a) in _WITH_TENSORS:
+                break
+        else:
             return new
         fresh: list[int] = []
 
