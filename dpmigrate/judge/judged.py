@@ -47,6 +47,7 @@ from dpmigrate.judge.notes import (
 )
 from dpmigrate.judge.wrapping import Wrapping
 from dpmigrate.library.files import FIRST, MADE_BEFORE
+from dpmigrate.library.sites import GRAD
 from dpmigrate.library.streams import GENERATOR, OWN, SHARED
 from dpmigrate.library.torch_optim import MADE_WITH
 from dpmigrate.program import Program
@@ -69,8 +70,10 @@ class Judged(Wrapping, Handling):
         self.trained = 0
         #: whether rank 0 may still be removing a folder
         self.removing = False
-        # what a call finds before and after the first module is called is the same then
+        # what a call finds is the same then before and after the first module is called, and before and
+        # after the first block without gradients
         self.heap.write(INSIDE, const(False))
+        self.heap.write(GRAD, const(True))
 
     def call(self, callee: Value, arguments: Arguments, node: ast.AST, frame: Frame) -> Value:
         """A call; of several samplers one is told the epoch: it is that of the loader which it was

@@ -87,3 +87,32 @@ def test_the_collector_works_as_often_afterwards() -> None:
     before_it = gc.get_threshold()
     execute(_program("x = 1\n"), Tables())
     assert gc.get_threshold() == before_it
+
+
+def test_what_is_written_in_a_try_within_a_try_is_noted_for_both() -> None:
+    heap = Heap()
+    outer = heap.watch()
+    heap.write(_AT, const(1))
+    inner = heap.watch()
+    heap.write(_AT, const(2))
+    assert heap.watched(inner)[_AT] == const(2)
+    heap.write(_AT, const(3))
+    assert heap.watched(outer)[_AT] == (*const(1), *const(2), *const(3))
+    assert not heap.watching
+
+
+def test_a_block_without_gradients_leaves_what_was_before_it() -> None:
+    text = """\
+import os
+import torch
+model = torch.nn.Linear(2, 2)
+x = torch.ones(2, 2)
+for _ in range(int(os.environ["N"])):
+    model(x)
+    if os.environ.get("TEST"):
+        with torch.no_grad():
+            model(x)
+"""
+    trained, tested = executed(_program(text)).trace.of("forward")
+    assert trained.values["grad"] == const(True)
+    assert tested.values["grad"] == const(False)
