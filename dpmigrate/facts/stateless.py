@@ -6,6 +6,7 @@ What is not seen to be so counts as use: it goes through the wrapper's forward.
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from dpmigrate.facts import criteria
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 #: what the losses of torch are given that holds no tensor
 _PLAIN = frozenset({"reduction", "ignore_index", "label_smoothing", "beta", "delta", "margin", "blank", "zero_infinity", "log_target"})
+
+_REGISTER = ("register_buffer", "register_parameter", "add_module", "register_module", "setattr")
 
 
 def stateless(roles: Roles, models: Vals, name: str) -> bool:
@@ -59,6 +62,8 @@ def _is_plain_use(roles: Roles, cls: ast.ClassDef, node: ast.Name, seen: frozens
     if roles.values.defs.method(cls, above.attr) is not None:
         call = roles.names.parent[above]
         return isinstance(call, ast.Call) and call.func is above and _is_free(roles, cls, above.attr, seen)
+    if _is_fixed_buffer(roles, cls, above.attr):
+        return True
     given = [*_of_class(roles, cls, above.attr), *_of_objects(roles, above.attr)]
     if not given or _registered(roles, above.attr):
         return False
@@ -76,6 +81,34 @@ def _holds_tensors(roles: Roles, cls: ast.ClassDef, attribute: str) -> bool:
     return at_first and roles.asked is not None and roles.asked.holds_tensors(cls, attribute)
 
 
+def _is_fixed_buffer(roles: Roles, cls: ast.ClassDef, attribute: str) -> bool:
+    """``self.register_buffer("kernel", …)`` in ``__init__``, and nothing writes it: every rank has it as it was made, and DDP gives it no other value."""
+    calls = [c for c in roles.names.calls("register_buffer") if any(isinstance(n, ast.Constant) and n.value == attribute for n in c.args[:1])]
+    functions = (roles.names.function(c) for c in calls)
+    if not calls or not all(isinstance(f, FunctionNode) and f.name == "__init__" for f in functions) or _registered(roles, attribute, _REGISTER[1:]):
+        return False
+    read = all(_only_read(roles, a) for a in roles.names.attributes(attribute))
+    return read and roles.asked is not None and roles.asked.holds_tensors(cls, attribute)
+
+
+def _only_read(roles: Roles, node: ast.Attribute) -> bool:
+    """Whether an attribute goes into an operation of torch or Python, and nothing that is done to it or to a part of it is done in place."""
+    part: ast.AST = node
+    while True:
+        above = roles.names.parent[part]
+        if not isinstance(getattr(part, "ctx", ast.Load()), ast.Load):
+            return False
+        if isinstance(above, ast.Attribute):
+            if above.attr.endswith("_"):
+                return False
+        elif isinstance(above, ast.Call) and above.func is not part:
+            name = roles.names.dotted(above.func)
+            return name.startswith(("torch.", "?.")) and not name.endswith("_") and all(k.value is not part for k in above.keywords)
+        elif not isinstance(above, ast.Call) and not (isinstance(above, ast.Subscript) and above.value is part):
+            return isinstance(above, ast.BinOp | ast.UnaryOp | ast.Compare | ast.Subscript)
+        part = above
+
+
 def _of_class(roles: Roles, cls: ast.ClassDef, attribute: str) -> list[ast.expr | None]:
     """What the bodies of the class and its bases give the attribute."""
     stored = (s for c in roles.values.defs.bases(cls) for s in c.body if isinstance(s, ast.Assign | ast.AnnAssign))
@@ -90,9 +123,9 @@ def _of_objects(roles: Roles, attribute: str) -> list[ast.expr | None]:
     return [s.value if isinstance(s, ast.Assign) else None for s in above]
 
 
-def _registered(roles: Roles, attribute: str) -> bool:
+def _registered(roles: Roles, attribute: str, by: Sequence[str] = _REGISTER) -> bool:
     """``self.register_buffer("weight", …)``"""
-    calls = (c for word in ("register_buffer", "register_parameter", "add_module", "register_module", "setattr") for c in roles.names.calls(word))
+    calls = (c for word in by for c in roles.names.calls(word))
     return any(isinstance(n, ast.Constant) and n.value == attribute for c in calls for n in walk(c))
 
 

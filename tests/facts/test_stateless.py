@@ -123,6 +123,10 @@ class Net(nn.Module):
         self.weight = nn.Parameter(torch.ones(2))
         self.wanted = torch.ones(2).requires_grad_()
         self.register_buffer("table", torch.ones(2))
+        self.register_buffer("queue", torch.ones(2))
+        self.register_buffer("rows", torch.ones(2))
+        self.register_buffer("lent", torch.ones(2))
+        self.register_buffer("late", torch.ones(2))
         self.first, self.last = self.fc, None
         self.made = self.fc.weight * 2
         self.either = self.kernel if len(list(self.parameters())) > 3 else self.weight
@@ -131,6 +135,11 @@ class Net(nn.Module):
         return torch.tensor([1.0, 2.0]).view(2), torch.zeros(2)
     def forward(self, x):
         self.seen = self.fc(x)
+        self.queue.mul_(0.9)
+        self.rows[0] = x.mean()
+        lent = self.lent
+        lent.add_(1)
+        self.register_buffer("late", x.mean(0))
         return self.fc(x)
     def loss(self, out, y):
         return {value}
@@ -151,7 +160,12 @@ for epoch in range(2):
         pytest.param("(out * self.across + self.down).sum()", True, id="what a method makes"),
         pytest.param("(out * self.weight).sum()", False, id="a parameter"),
         pytest.param("(out * self.wanted).sum()", False, id="a tensor that wants gradients"),
-        pytest.param("(out * self.table).sum()", False, id="a buffer"),
+        pytest.param("(out * self.table).sum()", True, id="a buffer"),
+        pytest.param("torch.dot(out[0], self.table.view(-1)[:2])", True, id="a part of a buffer"),
+        pytest.param("(out * self.queue).sum()", False, id="a buffer that forward writes"),
+        pytest.param("(out * self.rows).sum()", False, id="a buffer of which forward writes a part"),
+        pytest.param("(out * self.late).sum()", False, id="a buffer registered later"),
+        pytest.param("(out * self.lent).sum()", False, id="a buffer that has another name"),
         pytest.param("self.first(out).sum()", False, id="one of several, a layer"),
         pytest.param("(out * self.made).sum()", False, id="what is made of a parameter"),
         pytest.param("(out * self.either).sum()", False, id="a tensor or a parameter"),
