@@ -7,8 +7,8 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from dpmigrate.execution import placements, samples
-from dpmigrate.execution.machine import Frame
+from dpmigrate.execution import going, placements, samples
+from dpmigrate.execution.machine import Frame, Going
 from dpmigrate.execution.names import LISTED
 from dpmigrate.execution.objects import LENGTH
 from dpmigrate.execution.operators import OperatorParts
@@ -36,6 +36,8 @@ class Partial:
     exact: bool = True
     parted: Parting | None = None
     samples: bool = False
+    #: how many there are, or no more, of one loop
+    count: Value | None = None
 
     def and_(self, other: Partial) -> Partial:
         """Both together."""
@@ -58,7 +60,9 @@ class ComprehensionParts(OperatorParts):
                 self.set_item(target, key, self.evaluate(node.value, inner), node, inner)
                 return NOTHING
 
-            self._generate(node.generators, 0, (frame, inner), pair, [])
+            how = self._generate(node.generators, 0, (frame, inner), pair, [])
+            if not how.exact:
+                going.told(self, made, how.count if len(node.generators) == 1 else None)
             return target
         found: list[Value] = []
         how = self._generate(
@@ -69,6 +73,9 @@ class ComprehensionParts(OperatorParts):
         if how.samples:
             found = [samples.kept(v, node) for v in found]
         listed = self.listed(found, node, frame, exact=exact, kind=kind)
+        if not exact:
+            count = how.count if len(node.generators) == 1 else None
+            going.told(self, self.objects(listed)[0], count)
         if how.samples and kind == "list" and len(node.generators) == 1:
             number = placements.size(1) if how.parted is None else placements.SUM
             count = value(Data("number", number, origin=Origin(node, samples.COUNTED)))
@@ -114,7 +121,9 @@ class ComprehensionParts(OperatorParts):
         iterable = self.evaluate(generator.iter, frames[0] if index == 0 else frame)
         self.library.begun(self, iterable, generator.iter, frame)
         known = self.known_elements(iterable, LISTED)
+        loop = Going(generator.target, iterable, self.heap.level + 1, frame.number)
         if known is not None:
+            self.going.append(loop)
             whole = Partial()
             outside = frame.context
             for turn, v in enumerate(known):
@@ -123,6 +132,8 @@ class ComprehensionParts(OperatorParts):
                 self.assign(generator.target, v, generator.target, frame)
                 whole = whole.and_(self._kept(generators, index, frames, element, found))
             frame.context = outside
+            self.going.pop()
+            going.ended(self, loop, generator.iter, frame)
             return whole
         out = Partial(exact=False, parted=self.trips(iterable, generator.iter))
         of_samples = out.parted is None and samples.through(self, iterable)
@@ -133,6 +144,7 @@ class ComprehensionParts(OperatorParts):
             self.control.append(Parting(origin, True, turns=True, samples=True))
         else:
             self.control.append(out.parted)
+        self.going.append(loop)
         for turn in range(ROUNDS):  # what an element leaves behind may change the next one
             self.heap.mark()
             if of_samples:
@@ -154,7 +166,9 @@ class ComprehensionParts(OperatorParts):
         self.control.pop()
         if of_samples:
             self.over_samples = None
-        return out
+        self.going.pop()
+        going.ended(self, loop, generator.iter, frame)
+        return replace(out, count=going.as_many(self, iterable))
 
     def _kept(
         self,

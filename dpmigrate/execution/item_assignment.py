@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from dpmigrate.execution import divergence, placements, samples
+from dpmigrate.execution import divergence, going, placements, samples
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.items import ItemParts
 from dpmigrate.execution.joins import join
@@ -202,6 +202,8 @@ class ItemStoreParts(ItemParts):
             self._append_sample(made, new)
             return
         count = self.length(made)
+        if self.heap.at is not None and self.going:
+            going.appended(self, made, [] if count == 0 else None, self.heap.at)
         if count is not None and count < LISTED:
             if not (made.many and made.kept):
                 self.heap.write((made.number, count), new)

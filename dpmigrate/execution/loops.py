@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
-from dpmigrate.execution import placements, samples
+from dpmigrate.execution import going, placements, samples
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.containers import TAKEN
-from dpmigrate.execution.machine import PROCESS, Frame
-from dpmigrate.execution.names import SOME
+from dpmigrate.execution.machine import PROCESS, Frame, Going
+from dpmigrate.execution.names import LISTED, SOME
 from dpmigrate.execution.objects import LENGTH, Delta, Location, Object
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.trace import Parting
@@ -38,8 +38,6 @@ class LoopParts(TurnParts):
         super().__init__(*args)
         #: the iterators of which the first element is taken
         self.fresh: frozenset[int] = frozenset()
-        #: what the ``for`` loops under way go through
-        self.passes: list[Value] = []
         #: whether the turns of a loop set attributes by computed names
         self._setting: dict[ast.AST, bool] = {}
         #: the nodes of what loops go through
@@ -54,14 +52,15 @@ class LoopParts(TurnParts):
     def go_over(self, node: ast.For | ast.AsyncFor, iterable: Value, frame: Frame) -> bool:
         """The turns of a ``for`` loop over something."""
         iterable = self._iterator(iterable, node, frame)
-        known = self.known_elements(iterable, UNROLLED_NAMES if self._sets_names(node) else UNROLLED)
+        known = self._one_by_one(node, iterable, frame)
         generator = self._generator(iterable)
         parted = self.trips(iterable, node)
         if known is None and parted is None and samples.through(self, iterable):
             parted = Parting(Origin(node, ONE_SAMPLE), True, turns=True, samples=True)
         self.event("loop", node, frame, iterable=iterable)
         self.library.begun(self, iterable, node.iter, frame)
-        self.passes.append(iterable)
+        loop = Going(node.target, iterable, self.heap.level + 1, frame.number)
+        self.going.append(loop)
         try:
             if known is not None:
                 return self._loop(node, frame, known=known)
@@ -69,7 +68,19 @@ class LoopParts(TurnParts):
                 return self._loop_over(node, generator, frame)
             return self._through(iterable, node, frame, parted)
         finally:
-            self.passes.pop()
+            self.going.pop()
+            going.ended(self, loop, node.iter, frame)
+
+    def _one_by_one(
+        self, node: ast.For | ast.AsyncFor, iterable: Value, frame: Frame
+    ) -> list[Value] | None:
+        """What a loop goes through, where each turn is executed by itself."""
+        if self._sets_names(node):
+            return self.known_elements(iterable, UNROLLED_NAMES)
+        known = self.known_elements(iterable, LISTED)
+        if known is None or len(known) <= UNROLLED or going.chooses_layers(self, node, known, frame):
+            return known
+        return None
 
     def _sets_names(self, node: ast.For | ast.AsyncFor) -> bool:
         """Whether the turns of a loop set attributes by computed names and do little else: taken

@@ -170,6 +170,22 @@ class Library(Protocol):
         """Whether a star import of a library's module brings a name; None: not known."""
 
 
+@dataclass(slots=True, eq=False)
+class Going:
+    """A loop, or that of a comprehension: what it goes over and, once it has ended, whether it may
+    have been left before. ``level`` is that of the heap when it began, ``frame`` the number of its
+    scope.
+    """
+
+    target: ast.expr
+    iterable: Value
+    level: int
+    frame: int
+    left: bool = False
+    #: the containers of which each turn has taken the layer of its number, and where
+    picked: dict[tuple[int, ast.AST], None] = field(default_factory=dict)
+
+
 class Machine(Control):
     """The record of an execution, and what its parts offer each other."""
 
@@ -186,6 +202,12 @@ class Machine(Control):
         self.endless = False
         #: arguments whose items are all taken by the call that they are given to
         self.at_once: set[ast.AST] = set()
+        #: the ``for`` loops under way
+        self.going: list[Going] = []
+        #: how many items containers have, where that is the number of something else (``going``)
+        self.counted: dict[int, Value | None] = {}
+        #: where a container is given one more item in each turn of a loop
+        self.appending: dict[int, ast.AST] = {}
 
     # ------------------------------------------------------------ budget and record
 

@@ -47,6 +47,7 @@ class TurnParts(MatchParts):
             self.over_samples, self.samples_since = slot, level
         frame.loops.append((level, level, slot))
         alive, endless = True, False
+        returned = len(frame.returns)
         taken, left = 0, 0  # turns that came to their end, and breaks of the first
         tested: Delta = {}  # what the test of a while loop writes
         try:
@@ -73,6 +74,8 @@ class TurnParts(MatchParts):
                     self.event("branch", node, frame, test=test)
                 together = self._together(slot)
                 changed = self._turn(node, frame, turn, element, known, take, tested)
+                if not isinstance(node, ast.While) and (known is None or turn < len(known) - 1):
+                    self.going[-1].left |= len(frame.breaks) + len(frame.returns) > returned
                 if changed is None:
                     alive = known is None  # no turn ends: those before it do
                     break

@@ -12,7 +12,7 @@ class Passing(Choosing):
 
     def _over(self) -> Value:
         """The loaders and shares that are gone through."""
-        return tuple(Ref(n) for n in sorted({n for v in self.passes for n in self._gone_through(v)}))
+        return tuple(Ref(n) for n in sorted({n for g in self.going for n in self._gone_through(g.iterable)}))
 
     def _gone_through(self, iterable: Value) -> set[int]:
         """The loaders and shares behind an iterable: ``tqdm(enumerate(loader))``."""

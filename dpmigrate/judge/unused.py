@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from dpmigrate.execution import going
 from dpmigrate.execution.objects import Object
 from dpmigrate.execution.values import Data, Ref, const, data
 from dpmigrate.judge.notes import FROZEN, LATE
@@ -86,6 +87,32 @@ def _without_gradient(trial: Trial, wrapper: int, seen: set[int]) -> Iterator[tu
             yield made, "{} is frozen after the wrap: DDP would wait for its gradient"
     for made in _left_out(trial, wrapper, seen):
         yield made, "no loss reaches {}: DDP would stop in the second step"
+    for made, container in _perhaps(trial, wrapper, seen):
+        chosen = f"of {container.name} (made in {trial.line(container.node)})"
+        words = f"some layers {chosen} may be left out, perhaps {{}}: DDP would stop in the second step"
+        yield made, words
+
+
+def _perhaps(trial: Trial, wrapper: int, seen: set[int]) -> Iterator[tuple[Object, Object]]:
+    """A trained layer of each container of which no place is seen to go through all layers, though
+    one takes some, with the container.
+    """
+    some, whole = (
+        {o.number for e in trial.result.trace.of(word) for o in trial.objects(e.values["container"])}
+        for word in (going.SOME, going.ALL)
+    )
+    for number in sorted(trial.owned(wrapper) & some - whole):
+        listed = trial.result.known_elements((Ref(number),))
+        inside = {n for n in trial.owned(number) - {number} if n in seen and _waited_for(trial, n)}
+        if inside and (listed is None or len(listed) > 1):
+            objects = trial.result.heap.objects
+            yield objects[min(inside)], objects[number]
+
+
+def _waited_for(trial: Trial, number: int) -> bool:
+    """Whether DDP waits for a gradient of an object: parameters that are not frozen on all ways."""
+    frozen = trial.result.heap.read((number, FROZEN)) == const(True)
+    return trial.has_parameters(trial.result.heap.objects[number]) and not frozen
 
 
 def _parts(trial: Trial, loss: Data) -> set[int]:
@@ -97,7 +124,5 @@ def _parts(trial: Trial, loss: Data) -> set[int]:
 def _left_out(trial: Trial, whole: int, seen: set[int]) -> Iterator[Object]:
     """What holds parameters in a model or a wrapper, is trained, and is not in ``seen``."""
     for number in sorted(trial.owned(whole) - seen):
-        made = trial.result.heap.objects[number]
-        frozen = trial.result.heap.read((number, FROZEN)) == const(True)  # on all ways
-        if trial.has_parameters(made) and not frozen and len(trial.owned(number)) == 1:
-            yield made
+        if _waited_for(trial, number) and len(trial.owned(number)) == 1:
+            yield trial.result.heap.objects[number]

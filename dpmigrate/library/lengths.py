@@ -61,7 +61,8 @@ def length(site: Site) -> Value:
             held = site.m.count(made)
             said = site.m.library.method(site.m, atom, "__len__", Arguments(), site.node, site.frame)
             of_all = held if samples.all_of_batch(site.m, made) else None
-            found.append(of_all or _samples_in(site, made) or held or said or SETTING)
+            number = site.m.counted.get(made.number)
+            found.append(of_all or _samples_in(site, made) or held or said or number or SETTING)
         else:
             found.append(SETTING)
     return join(*found)

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from dpmigrate.execution import going
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.joins import join
 from dpmigrate.execution.machine import Machine
@@ -55,6 +56,8 @@ def fill(site: Site, made: Object) -> None:
     if len(given) == 1:
         inner = site.m.known_elements(given[0])
         owner = next(iter(site.m.objects(given[0])), None)
+        if owner is not None and owner.number in site.m.counted:
+            going.told(site.m, made, site.m.counted[owner.number])
         if owner is not None and owner.kind == "dict":
             for k, v in site.m.heap.names(owner.number):
                 site.m.heap.write((made.number, k.value if isinstance(k, Const) else "*"), v)
@@ -122,6 +125,7 @@ def container_called(site: Site) -> Value:
     method = own_method(site, made)
     if not site.base:
         forward(site, made)
+    going.tell(site.m, going.ALL, made.number, site.node, site.frame)
     if method is not None:
         return site.m.call(value(method), site.arguments, site.node, site.frame)
     out = site.get(1, "input") or NOTHING
@@ -144,6 +148,7 @@ def container_item(site: Site) -> Value:
     assert made is not None
     asked = site.get(1) or NOTHING
     if len(asked) > 1 and all(isinstance(a, Const) for a in asked):
+        going.picked(site.m, made, site.node, site.frame)
         return join(*(_item(site, made, (a,)) for a in asked))
     return _item(site, made, asked)
 
@@ -157,13 +162,23 @@ def _item(site: Site, made: Object, asked: Value) -> Value:
     if key is not None:
         word = str(key.value)
         held = site.m.bound(site.m.heap.read((made.number, word)) or NOTHING)
+        every = children(site, made)
+        if not held and isinstance(key.value, int) and -len(every) <= key.value < 0:
+            held = every[key.value]
         if held:  # a container that one branch makes has its layers wherever it is there
+            _one_of_many(site, made, held)
             return held
-        if isinstance(key.value, int) and key.value < 0:
-            every = children(site, made)
-            if -len(every) <= key.value:
-                return every[key.value]
+    going.picked(site.m, made, site.node, site.frame)
     return join(*children(site, made)) or SETTING
+
+
+def _one_of_many(site: Site, made: Object, held: Value) -> None:
+    """A layer is taken by its place that stands for others as well: those that a loop has made."""
+    if each(site.m, made) is None:
+        others = [v for _, v in _named(site, made) if v is not held and any(a in v for a in held)]
+        stars = site.m.heap.read((made.number, "*"))
+        if len(others) > 1 or (stars and any(a in stars for a in held)):
+            going.picked(site.m, made, site.node, site.frame)
 
 
 def _sliced(site: Site, made: Object, part: Object) -> Value:
@@ -175,6 +190,8 @@ def _sliced(site: Site, made: Object, part: Object) -> Value:
         if bound is None or not isinstance(bound.value, int | None):
             return site.unknown("which layers of a container these are")
         bounds.append(bound.value)
+    if each(site.m, made) is None:
+        going.picked(site.m, made, site.node, site.frame)
     if site.m.heap.read((made.number, "*")):
         return site.unknown("which layers of a container these are")
     new = site.m.heap.new(
@@ -210,6 +227,10 @@ def container_append(site: Site) -> Value:
             site.m.heap.widen((made.number, "*"), held)
         return NONE
     new = site.get(2 if site.word == "insert" else 1) or NOTHING
+    if site.word == "append":
+        going.appended(site.m, made, each(site.m, made), site.node)
+    else:
+        site.m.counted[made.number] = None
     listed: list[Value] | None = [new]
     if site.word == "extend":
         listed = site.m.known_elements(new)
@@ -228,6 +249,7 @@ def container_pairs(site: Site) -> Value:
     made = site.object
     assert made is not None
     found, pairs = _named(site, made), site.word == "items"
+    going.tell(site.m, going.ALL, made.number, site.node, site.frame)
     if each(site.m, made) is not None:
         rows = [items([const(k), v]) if pairs else v for k, v in found]
         return site.m.listed(rows, site.node, site.frame)
@@ -247,8 +269,8 @@ def container_keys(site: Site) -> Value:
 def container_length(site: Site) -> Value:
     """``len(layers)``."""
     made = site.object
-    listed = each(site.m, made) if made is not None else None
-    return SETTING if listed is None else const(len(listed))
+    count = going.as_many(site.m, value(Ref(made.number))) if made is not None else None
+    return count or SETTING
 
 
 ROWS = (

@@ -190,9 +190,10 @@ def part(site: Site) -> Value:
 
 
 def training(site: Site) -> Value:
-    """``model.training``."""
+    """``model.training``: modules are made to train."""
     made = site.object
-    return (site.m.heap.read((made.number, "mode training")) if made else None) or SETTING
+    held = site.m.heap.read((made.number, "mode training")) if made is not None else None
+    return held or (const(True) if made is not None and is_module(site.m, made) else SETTING)
 
 
 def tensor(site: Site) -> Value:
