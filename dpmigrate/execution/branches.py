@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from dpmigrate.execution import going
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.generators import GeneratorParts
 from dpmigrate.execution.machine import Frame
@@ -98,6 +99,7 @@ class BranchParts(GeneratorParts):
             return self._arm(node.body if truth else node.orelse, frame, chain)
         parted = self.parting(test, node.test)
         self.event("branch", node, frame, test=test)
+        going.undecided(self, node, frame)
 
         def met() -> bool:
             self.refine(node.test, True, frame)

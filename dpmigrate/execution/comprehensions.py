@@ -7,7 +7,8 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from dpmigrate.execution import going, placements, samples
+from dpmigrate.execution import counting, going, placements, samples
+from dpmigrate.execution.counting import Count
 from dpmigrate.execution.machine import Frame, Going
 from dpmigrate.execution.names import LISTED
 from dpmigrate.execution.objects import LENGTH
@@ -37,7 +38,7 @@ class Partial:
     parted: Parting | None = None
     samples: bool = False
     #: how many there are, or no more, of one loop
-    count: Value | None = None
+    count: Count | None = None
 
     def and_(self, other: Partial) -> Partial:
         """Both together."""
@@ -62,7 +63,7 @@ class ComprehensionParts(OperatorParts):
 
             how = self._generate(node.generators, 0, (frame, inner), pair, [])
             if not how.exact:
-                going.told(self, made, how.count if len(node.generators) == 1 else None)
+                counting.told(self, made, how.count if len(node.generators) == 1 else None)
             return target
         found: list[Value] = []
         how = self._generate(
@@ -74,8 +75,8 @@ class ComprehensionParts(OperatorParts):
             found = [samples.kept(v, node) for v in found]
         listed = self.listed(found, node, frame, exact=exact, kind=kind)
         if not exact:
-            count = how.count if len(node.generators) == 1 else None
-            going.told(self, self.objects(listed)[0], count)
+            many = how.count if len(node.generators) == 1 else None
+            counting.told(self, self.objects(listed)[0], many)
         if how.samples and kind == "list" and len(node.generators) == 1:
             number = placements.size(1) if how.parted is None else placements.SUM
             count = value(Data("number", number, origin=Origin(node, samples.COUNTED)))
@@ -133,7 +134,7 @@ class ComprehensionParts(OperatorParts):
                 whole = whole.and_(self._kept(generators, index, frames, element, found))
             frame.context = outside
             self.going.pop()
-            going.ended(self, loop, generator.iter, frame)
+            going.ended(self, loop)
             return whole
         out = Partial(exact=False, parted=self.trips(iterable, generator.iter))
         of_samples = out.parted is None and samples.through(self, iterable)
@@ -167,8 +168,8 @@ class ComprehensionParts(OperatorParts):
         if of_samples:
             self.over_samples = None
         self.going.pop()
-        going.ended(self, loop, generator.iter, frame)
-        return replace(out, count=going.as_many(self, iterable))
+        going.ended(self, loop)
+        return replace(out, count=counting.as_many(self, iterable))
 
     def _kept(
         self,

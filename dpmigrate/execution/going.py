@@ -1,175 +1,135 @@
-"""Loops under way, and which layers of a container they go through: all of them, or perhaps not.
+"""Which layers of a container a program goes through: all of them, or perhaps not.
 
 A loop that is not executed turn by turn takes any of the layers, and what it gives is made of each.
-That says nothing of a layer that no turn comes to. So the loop tells at its end what it has gone
-through: ``all layers`` where it has as many turns as the container has layers and no way out before
-its end, ``some layers`` otherwise. How many there are is often not known and yet the same number,
-so numbers are compared by the value that was given for both (``as_many``).
+That says nothing of a layer that no turn comes to. So each place that takes layers notes which part
+of the container it takes, from where and to where as in a slice: ``layers[:-1]`` and ``layers[-1]``
+are all together. ``NOT_SEEN`` is a part of which that is not seen: a loop that may be left before
+its end, a number that is not known.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
+from dpmigrate.execution.counting import Count, as_many, looked_up, sources_of
 from dpmigrate.execution.machine import PROCESS, Frame, Going, Machine
 from dpmigrate.execution.names import NameParts
-from dpmigrate.execution.objects import EXISTS, LENGTH, Object
-from dpmigrate.execution.values import (
-    NONE,
-    SETTING,
-    Const,
-    Items,
-    Ref,
-    Setting,
-    Value,
-    const,
-    only,
-    value,
-)
+from dpmigrate.execution.objects import Object
+from dpmigrate.execution.values import Items, Ref, Value, const, value
 
-ALL, SOME = "all layers", "some layers"
 _GRAD = (PROCESS, "mode grad")
 _CONTAINER = "container"
 
 
-# ------------------------------------------------------------ how many
+class Part(NamedTuple):
+    """The layers between two bounds of a slice."""
+
+    first: int = 0
+    end: int | None = None
 
 
-def as_many(m: Machine, v: Value) -> Value | None:
-    """How many items something has, as a value by which the number is known again; None where
-    nothing says it.
-    """
-    if len(v) != 1:
-        return None
-    (atom,) = v
-    if isinstance(atom, Setting):
-        return v
-    listed = m.known_elements(v)
-    if listed is not None:
-        return const(len(listed))
-    made = m.object(atom)
-    if made is None:
-        return None
-    if made.kind == "iterator":
-        if not isinstance(made.extra, int):
-            return m.counted.get(made.number) or m.heap.read((made.number, LENGTH))
-        found = [as_many(m, s) for s in _sources(m, made) if s != SETTING]
-        first = found[0] if found else None
-        alike = first is not None and all(f is not None and same_number(first, f) for f in found)
-        return first if alike else None
-    if made.number in m.counted:
-        return m.counted[made.number]
-    return layers_of(made) if _CONTAINER in m.kinds(made) else None
+ALL = Part()
+NOT_SEEN = Part(0, 0)
 
 
-def layers_of(made: Object) -> Value:
-    """The number of the layers of a container of which no more is known."""
-    return value(Setting(f"the number of layers of {made.number}"))
-
-
-def same_number(a: Value, b: Value) -> bool:
-    """Whether two values of numbers are one number: not known options are equal and may differ."""
-    if a is b:
-        return True
-    a, b = _number(a), _number(b)
-    if len(a) == len(b) == 1 and isinstance(a[0], Items) and isinstance(b[0], Items):
-        return all(map(same_number, a[0].items, b[0].items))
-    return a == b and len(a) == 1 and (isinstance(a[0], Const) or getattr(a[0], "word", "") != "")
-
-
-def _number(v: Value) -> Value:
-    """A number that may be None as well, which counts nothing."""
-    return tuple(a for a in v if a not in NONE)
-
-
-def told(m: Machine, made: Object, count: Value | None) -> None:
-    """A container has as many items as something else, or no more; said otherwise once more, it
-    has a number that is not known.
-    """
-    before = m.counted.get(made.number, count)
-    alike = count is not None and before is not None and same_number(before, count)
-    m.counted[made.number] = count if alike else None
-
-
-def appended(m: Machine, made: Object, before: list[Value] | None, node: ast.AST) -> None:
-    """A container is given one more item in a turn of a loop that began after it was made, when it
-    had none ``before``: at the end it has as many as the loop has turns. Of two places that do so
-    it has more.
-    """
-    at = (made.number, EXISTS)
-    since = [g for g in m.going if not m.heap.written_since(g.level, at)]
-    first = made.number not in m.appending
-    known = m.appending.setdefault(made.number, node)
-    if len(since) != 1 or known is not node or (first and before != []):
-        m.counted[made.number] = None
-    else:
-        told(m, made, as_many(m, since[0].iterable))
-
-
-def shifted(m: NameParts, node: ast.AST, frame: Frame) -> Value | None:
-    """What ``range(n - 1)`` and ``range(len(layers) - 1)`` count: the number and what is added to it,
-    as a tuple.
-    """
-    given = node.args[0] if isinstance(node, ast.Call) and len(node.args) == 1 else None
-    if not isinstance(given, ast.BinOp) or not isinstance(given.right, ast.Constant):
-        return None
-    by, left = given.right.value, given.left
-    if not isinstance(by, int) or not isinstance(given.op, ast.Add | ast.Sub):
-        return None
-    if isinstance(left, ast.Call):
-        length = isinstance(left.func, ast.Name) and left.func.id == "len" and len(left.args) == 1
-        held = as_many(m, _held(m, left.args[0], frame)) if length else None
-    else:
-        held = _held(m, left, frame)
-    if not held or len(_number(held)) != 1:
-        return None
-    return value(Items((held, const(by if isinstance(given.op, ast.Add) else -by))))
-
-
-def _parts(count: Value) -> tuple[Value, int]:
-    """A number and what is added to it."""
-    if len(count) == 1 and isinstance(count[0], Items):
-        return count[0].items[0], only(count[0].items[1])
-    return count, 0
-
-
-def _sources(m: Machine, made: Object) -> list[Value]:
-    found = (m.heap.read((made.number, f"source {i}")) for i in range(made.extra))
-    return [m.bound(v or ()) for v in found]
-
-
-def _covers(m: Machine, count: Value | None, made: Object) -> bool:
-    """Whether so many turns come to each layer of a container."""
-    own = as_many(m, value(Ref(made.number)))
-    if count is None or own is None:
-        return False
-    if isinstance(own[0], Const) and len(count) == 1 and isinstance(count[0], Const):
-        turns, layers = count[0].value, own[0].value
-        return isinstance(turns, int) and isinstance(layers, int) and turns >= layers
-    (base, more), (other, added) = _parts(count), _parts(own)
-    return same_number(base, other) and more >= added
+def complete(parts: Iterable[Part]) -> bool:
+    """Whether parts of a container are together all of it."""
+    found = set(parts) - {NOT_SEEN}
+    reached: set[int | None] = {0}
+    while True:
+        more = {p.end for p in found if p.first in reached} - reached
+        if not more:
+            return None in reached
+        reached |= more
 
 
 # ------------------------------------------------------------ what is taken
+
+
+def takes(m: Machine, number: int, part: Part) -> None:
+    """A part of a container is gone through, and gradients are made."""
+    if m.heap.read(_GRAD) == const(False):
+        return
+    m.taken_parts.setdefault(number, {})[part] = None
+    if number in m.slices:
+        whole, cut = m.slices[number]
+        takes(m, whole, _within(part, cut))
+
+
+def _within(part: Part, cut: Part) -> Part:
+    """The part of a slice, as one of the container that it is a slice of."""
+    if part == ALL:
+        return cut
+    if part == NOT_SEEN or part.first < 0 or cut.first < 0 or (part.end or 0) > 0:
+        return NOT_SEEN
+    end = cut.end if part.end is None else part.end + (cut.end or 0)
+    return Part(cut.first + part.first, end) if (cut.end or 0) <= 0 else NOT_SEEN
+
+
+def by_place(m: Machine, made: Object, place: int) -> None:
+    """A layer is taken by its place."""
+    takes(m, made.number, Part(place, place + 1 if place != -1 else None))
+
+
+def by_turn(m: Machine, made: Object, place: int, node: ast.AST, frame: Frame) -> None:
+    """A layer is taken by its place, which is that of a turn where a loop is executed turn by turn."""
+    if not isinstance(node, ast.Subscript) or isinstance(node.slice, ast.Constant | ast.UnaryOp):
+        by_place(m, made, place)
+    else:
+        by_place(m, made, place)
+        picked(m, made, node, frame)
 
 
 def picked(m: Machine, made: Object, node: ast.AST, frame: Frame) -> None:
     """A layer of a container is taken by a number or a name that is not known."""
     index = node.slice if isinstance(node, ast.Subscript) else None
     for loop in reversed(m.going):
-        if index is not None and loop.frame == frame.number and _numbers(loop.target, index):
-            if _covers(m, as_many(m, loop.iterable), made):
-                loop.picked[(made.number, node)] = None
+        if index is not None and loop.frame == frame.number and numbers(loop.target, index):
+            part, spare = _by_number(m, loop, index, made)
+            if part != NOT_SEEN:
+                loop.picked[(made.number, node)] = part, spare
                 return
-    tell(m, SOME, made.number, node, frame)
+    takes(m, made.number, NOT_SEEN)
 
 
-def _numbers(target: ast.expr, index: ast.expr) -> bool:
+def _by_number(m: Machine, loop: Going, index: ast.expr, made: Object) -> tuple[Part, bool]:
+    """What of a container the turns of a loop take, each another layer; and whether there are more
+    turns than layers: then a test keeps those from it that would find none.
+    """
+    count, own = as_many(m, loop.iterable), as_many(m, value(Ref(made.number)))
+    more = count.beyond(own) if count is not None and own is not None else None
+    if more is None:
+        return NOT_SEEN, False
+    if more >= 0:
+        return ALL, more > 0
+    first = _first(m, loop) if isinstance(index, ast.Name) else None
+    if first is None:
+        return NOT_SEEN, False
+    return Part(first, first + more if first + more < 0 else None), False
+
+
+def _first(m: Machine, loop: Going) -> int | None:
+    """The first of the numbers that a loop goes through."""
+    made = m.object(loop.iterable[0]) if len(loop.iterable) == 1 else None
+    if made is None or made.kind != "iterator":
+        return 0 if made is not None and made.kind == "list" else None
+    if isinstance(made.extra, int):
+        return 0 if made.name == "enumerate" else None
+    return m.beginning.get(made.number)
+
+
+def numbers(target: ast.expr, index: ast.expr) -> bool:
     """Whether an index is another one in each turn: what a loop gives, shifted, or from the end."""
-    names = {n.id for n in ast.walk(target) if isinstance(n, ast.Name)}
+    names = names_in(target)
     used = [n for n in ast.walk(index) if isinstance(n, ast.Name) and n.id in names]
     return len(used) == 1 and _shifted(index, used[0])
+
+
+def names_in(target: ast.expr) -> set[str]:
+    """The variables of the target of a loop."""
+    return {n.id for n in ast.walk(target) if isinstance(n, ast.Name)}
 
 
 def _shifted(index: ast.expr, name: ast.Name) -> bool:
@@ -184,40 +144,88 @@ def _shifted(index: ast.expr, name: ast.Name) -> bool:
     return False
 
 
-def tell(m: Machine, word: str, number: int, node: ast.AST, frame: Frame) -> None:
-    """All layers of a container are gone through, or some of them, and gradients are made."""
-    if m.heap.read(_GRAD) != const(False):
-        m.event(word, node, frame, container=value(Ref(number)))
+# ------------------------------------------------------------ loops
 
 
-def ended(m: Machine, loop: Going, node: ast.AST, frame: Frame) -> None:
+def ended(m: Machine, loop: Going) -> None:
     """The end of a loop: what it has gone through."""
-    for made, covered in _gone_over(m, loop.iterable):
-        tell(m, SOME if loop.left or not covered else ALL, made.number, node, frame)
-    for number, place in loop.picked:
-        tell(m, SOME if loop.left else ALL, number, place, frame)
+    direct = any(ast.dump(n) in loop.left_out for n in map(_loaded, names_in(loop.target)))
+    for made, part in _gone_over(m, loop.iterable):
+        takes(m, made.number, NOT_SEEN if loop.left or direct else part)
+    for (number, place), (part, spare) in loop.picked.items():
+        out = loop.left or (ast.dump(place) in loop.left_out and not spare)
+        takes(m, number, NOT_SEEN if out else part)
 
 
-def _gone_over(m: Machine, iterable: Value) -> Iterator[tuple[Object, bool]]:
-    """The containers that a loop goes over, also beside others, and whether to their ends: beside
-    what has another number of items not.
+def _loaded(name: str) -> ast.Name:
+    return ast.Name(name, ast.Load())
+
+
+def _gone_over(m: Machine, iterable: Value) -> Iterator[tuple[Object, Part]]:
+    """The containers that a loop goes over, also beside others, and which part of them: beside what
+    has fewer items not to their ends.
     """
     for made in m.objects(iterable):
         if _CONTAINER in m.kinds(made):
-            yield made, True
+            yield made, ALL
         elif made.kind in ("iterator", "bar") and isinstance(made.extra, int):
-            sources = _sources(m, made)
+            sources = sources_of(m, made)
             for one in sources:
                 others = [s for s in sources if s is not one] if made.name == "zip" else []
-                for inner, whole in _gone_over(m, one):
-                    yield inner, whole and not any(_fewer(m, s, inner) for s in others)
+                for inner, part in _gone_over(m, one):
+                    short = next((p for s in others if (p := _shorter(m, s, inner))), None)
+                    yield inner, short or part
 
 
-def _fewer(m: Machine, v: Value, made: Object) -> bool:
-    """Whether it is seen that something may have fewer items than a container."""
-    counted = made.number in m.counted or m.known_elements(value(Ref(made.number))) is not None
-    count = as_many(m, v) if counted and not any(isinstance(a, Setting) for a in v) else None
-    return count is not None and not _covers(m, count, made)
+def _shorter(m: Machine, v: Value, made: Object) -> Part | None:
+    """What of a container goes together with something that is seen to have fewer items; None where
+    it has none fewer, or that is not seen.
+    """
+    if not any(isinstance(a, Ref | Items) for a in v):
+        return None
+    count, own = as_many(m, v), _known_count(m, made)
+    if count is None or own is None:
+        return None
+    more = count.beyond(own)
+    if more is None:
+        return NOT_SEEN
+    return Part(0, more) if more < 0 else None
+
+
+def _known_count(m: Machine, made: Object) -> Count | None:
+    """How many layers a container has, where more than itself says that."""
+    counted = m.counted.get(made.number) is not None
+    listed = m.known_elements(value(Ref(made.number)))
+    return as_many(m, value(Ref(made.number))) if counted or listed is not None else None
+
+
+def undecided(m: Machine, node: ast.If, frame: Frame) -> None:
+    """A test of what a turn of a loop is given is not decided: the layers that only one of its arms
+    uses are perhaps left out.
+    """
+    loop = next((g for g in reversed(m.going) if g.frame == frame.number), None)
+    if loop is None:
+        return
+    names = names_in(loop.target)
+    if not any(isinstance(n, ast.Name) and n.id in names for n in ast.walk(node.test)):
+        return
+    rest = [s for s in loop.body if s is not node]
+    body, orelse, beside = (_used(loop.target, arm) for arm in (node.body, node.orelse, rest))
+    loop.left_out |= (body ^ orelse) - beside
+    for arm, used in ((node.body, body), (node.orelse, orelse)):
+        if any(isinstance(s, ast.Continue) for s in arm):
+            loop.left_out |= beside - used
+
+
+def _used(target: ast.expr, block: list[ast.stmt]) -> set[str]:
+    """What of a turn's layers a block calls: the element, or one by the number of the turn."""
+    names, found = names_in(target), set[str]()
+    for n in (n for s in block for n in ast.walk(s)):
+        if isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id in names:
+            found.add(ast.dump(n.func))
+        elif isinstance(n, ast.Subscript) and numbers(target, n.slice):
+            found.add(ast.dump(n))
+    return found
 
 
 # ------------------------------------------------------------ one by one
@@ -231,8 +239,8 @@ def chooses_layers(
         return True
     return any(
         isinstance(n, ast.Subscript)
-        and _numbers(node.target, n.slice)
-        and any(_CONTAINER in m.kinds(o) for o in m.objects(_held(m, n.value, frame)))
+        and numbers(node.target, n.slice)
+        and any(_CONTAINER in m.kinds(o) for o in m.objects(looked_up(m, n.value, frame)))
         for s in node.body
         for n in ast.walk(s)
     )
@@ -247,13 +255,3 @@ def _layers(m: Machine, v: Value) -> bool:
             if not m.kinds(m.heap.objects[a.object]).isdisjoint(("module", _CONTAINER)):
                 return True
     return False
-
-
-def _held(m: NameParts, node: ast.expr, frame: Frame) -> Value:
-    """What a name or an attribute holds, looked up and not evaluated."""
-    if isinstance(node, ast.Name):
-        return m.bound(m.heap.read(m.place(node.id, frame)) or ())
-    if isinstance(node, ast.Attribute):
-        owners = m.objects(_held(m, node.value, frame))
-        return tuple(a for o in owners for a in m.heap.read((o.number, node.attr)) or ())
-    return ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from dpmigrate.execution import divergence, going, placements, samples
+from dpmigrate.execution import counting, divergence, placements, samples
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.items import ItemParts
 from dpmigrate.execution.joins import join
@@ -164,6 +164,8 @@ class ItemStoreParts(ItemParts):
         self._told_to_owner(made)
 
     def collapse(self, made: Object, *, changed: bool = True) -> None:
+        if changed:
+            counting.otherwise(self, made)
         elements = self.heap.read((made.number, ELEMENTS))
         if elements and changed:
             self.heap.write((made.number, ELEMENTS), samples.loose(elements))
@@ -198,12 +200,11 @@ class ItemStoreParts(ItemParts):
 
     def append(self, made: Object, new: Value) -> None:
         """One more item at the end."""
+        counting.otherwise(self, made)
         if self.each_sample and self._of_all_turns(made):
             self._append_sample(made, new)
             return
         count = self.length(made)
-        if self.heap.at is not None and self.going:
-            going.appended(self, made, [] if count == 0 else None, self.heap.at)
         if count is not None and count < LISTED:
             if not (made.many and made.kept):
                 self.heap.write((made.number, count), new)

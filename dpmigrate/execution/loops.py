@@ -59,7 +59,7 @@ class LoopParts(TurnParts):
             parted = Parting(Origin(node, ONE_SAMPLE), True, turns=True, samples=True)
         self.event("loop", node, frame, iterable=iterable)
         self.library.begun(self, iterable, node.iter, frame)
-        loop = Going(node.target, iterable, self.heap.level + 1, frame.number)
+        loop = Going(node.target, iterable, self.heap.level + 1, frame.number, node.body)
         self.going.append(loop)
         try:
             if known is not None:
@@ -69,7 +69,7 @@ class LoopParts(TurnParts):
             return self._through(iterable, node, frame, parted)
         finally:
             self.going.pop()
-            going.ended(self, loop, node.iter, frame)
+            going.ended(self, loop)
 
     def _one_by_one(
         self, node: ast.For | ast.AsyncFor, iterable: Value, frame: Frame

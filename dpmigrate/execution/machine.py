@@ -13,7 +13,7 @@ import ast
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.control import Control
@@ -181,9 +181,12 @@ class Going:
     iterable: Value
     level: int
     frame: int
+    body: list[ast.stmt] = field(default_factory=list)
     left: bool = False
-    #: the containers of which each turn has taken the layer of its number, and where
-    picked: dict[tuple[int, ast.AST], None] = field(default_factory=dict)
+    #: the containers of which each turn has taken the layer of its number, where, and which part
+    picked: dict[tuple[int, ast.AST], Any] = field(default_factory=dict)
+    #: the texts of layers that a turn perhaps leaves out
+    left_out: set[str] = field(default_factory=set)
 
 
 class Machine(Control):
@@ -204,10 +207,16 @@ class Machine(Control):
         self.at_once: set[ast.AST] = set()
         #: the ``for`` loops under way
         self.going: list[Going] = []
-        #: how many items containers have, where that is the number of something else (``going``)
-        self.counted: dict[int, Value | None] = {}
-        #: where a container is given one more item in each turn of a loop
-        self.appending: dict[int, ast.AST] = {}
+        #: how many items containers have (``counting``), and what which place has added to them
+        self.counted: dict[int, Any] = {}
+        self.grown: dict[int, dict[ast.AST | None, Any]] = {}
+        #: the containers whose lengths numbers are, by their words
+        self.lengths: dict[str, int] = {}
+        #: the first of the numbers that an iterator gives
+        self.beginning: dict[int, int] = {}
+        #: containers that are slices: of which one, and which part; the parts that are gone through
+        self.slices: dict[int, tuple[int, Any]] = {}
+        self.taken_parts: dict[int, dict[Any, None]] = {}
 
     # ------------------------------------------------------------ budget and record
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from dpmigrate.execution import divergence, placements
+from dpmigrate.execution import counting, divergence, placements
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.containers import FACTORY
 from dpmigrate.execution.item_assignment import ItemStoreParts
@@ -19,7 +19,11 @@ from dpmigrate.execution.values import NONE, NOTHING, SETTING, Const, Ref, Value
 def _append(m: ItemStoreParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -> Value:
     new = a.get(0) or SETTING
     m.event("append", node, f, owner=value(Ref(made.number)), new=new)
+    grown, count = dict(m.grown.get(made.number, {})), m.length(made)
     m.append(made, new)
+    if grown:
+        m.grown[made.number] = grown
+    counting.appended(m, made, count, node)
     return NONE
 
 

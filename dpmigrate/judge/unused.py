@@ -97,16 +97,20 @@ def _perhaps(trial: Trial, wrapper: int, seen: set[int]) -> Iterator[tuple[Objec
     """A trained layer of each container of which no place is seen to go through all layers, though
     one takes some, with the container.
     """
-    some, whole = (
-        {o.number for e in trial.result.trace.of(word) for o in trial.objects(e.values["container"])}
-        for word in (going.SOME, going.ALL)
-    )
-    for number in sorted(trial.owned(wrapper) & some - whole):
-        listed = trial.result.known_elements((Ref(number),))
+    for number, parts in sorted(trial.result.taken_parts.items()):
+        if number not in trial.owned(wrapper) or going.complete(parts):
+            continue
         inside = {n for n in trial.owned(number) - {number} if n in seen and _waited_for(trial, n)}
-        if inside and (listed is None or len(listed) > 1):
+        if inside and (not _apart(trial, number) or going.NOT_SEEN in parts):
             objects = trial.result.heap.objects
             yield objects[min(inside)], objects[number]
+
+
+def _apart(trial: Trial, number: int) -> bool:
+    """Whether the layers of a container are kept apart, so that it is seen which of them are used."""
+    held = [(k, v) for k, v in trial.result.heap.names(number) if k == "*" or str(k).isdigit()]
+    found = [a.object for _, v in held for a in v if isinstance(a, Ref)]
+    return all(k != "*" for k, _ in held) and len(set(found)) == len(found)
 
 
 def _waited_for(trial: Trial, number: int) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpmigrate.execution import going
+from dpmigrate.execution import counting
 from dpmigrate.execution.identity import NOWHERE
 from dpmigrate.execution.joins import join
 from dpmigrate.execution.objects import Object
@@ -78,7 +78,7 @@ def _like(site: Site, number: int) -> int:
     new.root = root
     new.marks |= old.marks
     if number in site.m.counted:
-        going.told(site.m, new, site.m.counted[number])
+        counting.told(site.m, new, site.m.counted[number])
     return new.number
 
 

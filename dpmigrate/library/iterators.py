@@ -7,7 +7,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from dpmigrate.execution import arithmetic, going, placements, samples
+from dpmigrate.execution import arithmetic, counting, placements, samples
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.containers import TAKEN
 from dpmigrate.execution.divergence import apart, differing, some_order
@@ -63,15 +63,16 @@ def range_(site: Site) -> Value:
     except (LookupError, TypeError, ValueError):
         differ = any(map(data, given))
         count = arithmetic.elementwise("range", given, site.node) if differ else SETTING
-        if len(given) == 1 or (len(given) == 2 and given[0] == const(0)):
-            count = given[-1]
+        if len(given) == 1:
+            count = given[0]
     made = site.made("iterator")
     if len(given) == 2:
         site.m.heap.write((made.number, LEAST), given[0])
     site.m.heap.write((made.number, LENGTH), count)
-    number = going.shifted(site.m, site.node, site.frame)
-    if number is not None:
-        going.told(site.m, made, number)
+    turns = counting.counted_turns(site.m, site.node, given, site.frame)
+    if turns is not None:
+        counting.told(site.m, made, turns[0])
+        site.m.beginning[made.number] = turns[1]
     places = len(given) == 1 and samples.counts(count)
     site.m.heap.write((made.number, "*"), value(Setting(PLACE)) if places else SETTING)
     site.m.heap.write((made.number, FIRST), given[0] if len(given) > 1 else const(0))

@@ -61,11 +61,17 @@ def length(site: Site) -> Value:
             held = site.m.count(made)
             said = site.m.library.method(site.m, atom, "__len__", Arguments(), site.node, site.frame)
             of_all = held if samples.all_of_batch(site.m, made) else None
-            number = site.m.counted.get(made.number)
+            number = _counted(site, made)
             found.append(of_all or _samples_in(site, made) or held or said or number or SETTING)
         else:
             found.append(SETTING)
     return join(*found)
+
+
+def _counted(site: Site, made: Object) -> Value:
+    """The number of what a list was made of, where it is one of something else."""
+    count = site.m.counted.get(made.number)
+    return count.base if count is not None and not count.more else NOTHING
 
 
 def _samples_in(site: Site, made: Object) -> Value:

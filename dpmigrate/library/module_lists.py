@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from dpmigrate.execution import going
+from dpmigrate.execution import counting, going
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.joins import join
 from dpmigrate.execution.machine import Machine
@@ -57,7 +57,7 @@ def fill(site: Site, made: Object) -> None:
         inner = site.m.known_elements(given[0])
         owner = next(iter(site.m.objects(given[0])), None)
         if owner is not None and owner.number in site.m.counted:
-            going.told(site.m, made, site.m.counted[owner.number])
+            counting.told(site.m, made, site.m.counted[owner.number])
         if owner is not None and owner.kind == "dict":
             for k, v in site.m.heap.names(owner.number):
                 site.m.heap.write((made.number, k.value if isinstance(k, Const) else "*"), v)
@@ -125,7 +125,7 @@ def container_called(site: Site) -> Value:
     method = own_method(site, made)
     if not site.base:
         forward(site, made)
-    going.tell(site.m, going.ALL, made.number, site.node, site.frame)
+    going.takes(site.m, made.number, going.ALL)
     if method is not None:
         return site.m.call(value(method), site.arguments, site.node, site.frame)
     out = site.get(1, "input") or NOTHING
@@ -163,22 +163,19 @@ def _item(site: Site, made: Object, asked: Value) -> Value:
         word = str(key.value)
         held = site.m.bound(site.m.heap.read((made.number, word)) or NOTHING)
         every = children(site, made)
-        if not held and isinstance(key.value, int) and -len(every) <= key.value < 0:
-            held = every[key.value]
+        if type(key.value) is int:
+            if each(site.m, made) is None:  # in a loop whose turns are executed one by one, its turn
+                going.by_turn(site.m, made, key.value, site.node, site.frame)
+            else:
+                going.by_place(site.m, made, key.value)
+            if not held and -len(every) <= key.value < 0:
+                held = every[key.value]
         if held:  # a container that one branch makes has its layers wherever it is there
-            _one_of_many(site, made, held)
             return held
+        if type(key.value) is int:
+            return join(*every) or SETTING
     going.picked(site.m, made, site.node, site.frame)
     return join(*children(site, made)) or SETTING
-
-
-def _one_of_many(site: Site, made: Object, held: Value) -> None:
-    """A layer is taken by its place that stands for others as well: those that a loop has made."""
-    if each(site.m, made) is None:
-        others = [v for _, v in _named(site, made) if v is not held and any(a in v for a in held)]
-        stars = site.m.heap.read((made.number, "*"))
-        if len(others) > 1 or (stars and any(a in stars for a in held)):
-            going.picked(site.m, made, site.node, site.frame)
 
 
 def _sliced(site: Site, made: Object, part: Object) -> Value:
@@ -190,15 +187,21 @@ def _sliced(site: Site, made: Object, part: Object) -> Value:
         if bound is None or not isinstance(bound.value, int | None):
             return site.unknown("which layers of a container these are")
         bounds.append(bound.value)
-    if each(site.m, made) is None:
-        going.picked(site.m, made, site.node, site.frame)
-    if site.m.heap.read((made.number, "*")):
-        return site.unknown("which layers of a container these are")
+    first, last, step = bounds
     new = site.m.heap.new(
         "container", made.name, site.node, site.frame.context, key=(made.number, *bounds)
     )
-    for i, held in enumerate(every[slice(*bounds)]):
-        site.m.heap.write((new.number, str(i)), held)
+    if step in (None, 1):
+        site.m.slices[new.number] = (made.number, going.Part(first or 0, last))
+    if each(site.m, made) is not None:
+        for i, held in enumerate(every[slice(*bounds)]):
+            site.m.heap.write((new.number, str(i)), held)
+        return value(Ref(new.number))
+    count = counting.as_many(site.m, value(Ref(made.number)))
+    if step not in (None, 1) or (first or 0) < 0 or (last or 0) > 0 or count is None:
+        return site.unknown("which layers of a container these are")
+    site.m.heap.write((new.number, "*"), join(*every))
+    counting.told(site.m, new, count.plus((last or 0) - (first or 0)))
     return value(Ref(new.number))
 
 
@@ -227,10 +230,11 @@ def container_append(site: Site) -> Value:
             site.m.heap.widen((made.number, "*"), held)
         return NONE
     new = site.get(2 if site.word == "insert" else 1) or NOTHING
+    before = each(site.m, made)
     if site.word == "append":
-        going.appended(site.m, made, each(site.m, made), site.node)
+        counting.appended(site.m, made, len(before) if before is not None else None, site.node)
     else:
-        site.m.counted[made.number] = None
+        counting.otherwise(site.m, made)
     listed: list[Value] | None = [new]
     if site.word == "extend":
         listed = site.m.known_elements(new)
@@ -249,7 +253,7 @@ def container_pairs(site: Site) -> Value:
     made = site.object
     assert made is not None
     found, pairs = _named(site, made), site.word == "items"
-    going.tell(site.m, going.ALL, made.number, site.node, site.frame)
+    going.takes(site.m, made.number, going.ALL)
     if each(site.m, made) is not None:
         rows = [items([const(k), v]) if pairs else v for k, v in found]
         return site.m.listed(rows, site.node, site.frame)
@@ -269,8 +273,7 @@ def container_keys(site: Site) -> Value:
 def container_length(site: Site) -> Value:
     """``len(layers)``."""
     made = site.object
-    count = going.as_many(site.m, value(Ref(made.number))) if made is not None else None
-    return count or SETTING
+    return counting.length_of(site.m, made) if made is not None else SETTING
 
 
 ROWS = (

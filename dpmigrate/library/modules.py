@@ -23,7 +23,7 @@ from dpmigrate.execution.values import (
 from dpmigrate.library import streams
 from dpmigrate.library.devices import model_placed
 from dpmigrate.library.effects import none, same, uniform
-from dpmigrate.library.module_tree import owned
+from dpmigrate.library.module_tree import is_module, owned
 from dpmigrate.library.sites import Row, Site, methods
 
 DOC = "https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html"

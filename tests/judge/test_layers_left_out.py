@@ -84,6 +84,10 @@ _LISTED = _OPTIONS + "layers = []\nfor _ in range(self.depth):\n    layers.appen
 _CLONED = _OPTIONS + "self.layers = clones(nn.Linear(8, 8), self.depth)"
 _TWICE = _OPTIONS + "self.layers = nn.ModuleList()\nfor _ in range(self.depth):\n    self.layers.append(nn.Linear(8, 8))\n    self.layers.append(nn.Linear(8, 8))"
 _NAMED = "self.layers = nn.ModuleDict({name: nn.Linear(8, 8) for name in options.names})"
+_ENDS = (
+    _OPTIONS + "self.layers = nn.ModuleList()\nself.layers.append(nn.Linear(8, 8))\nself.norms = nn.ModuleList()\nself.norms.append(nn.LayerNorm(8))\n"
+    "for _ in range(self.depth - 2):\n    self.layers.append(nn.Linear(8, 8))\n    self.norms.append(nn.LayerNorm(8))\nself.layers.append(nn.Linear(8, 8))"
+)
 _EACH = "for layer in self.layers:\n    x = layer(x)"
 _ZIP = "for part, layer in zip({}, self.layers):\n    x = layer(x + part)"
 _PAIR = "self.layers = clones(nn.Linear(8, 8), depth)\nself.norms = clones(nn.LayerNorm(8), {})"
@@ -133,6 +137,12 @@ def told(made: str, body: str, given: str = "") -> set[str]:
         pytest.param("self.layers = clones(nn.Linear(8, 8), 14)", "x = self.layers[-1](x)", id="the last of many"),
         pytest.param(_GROWN.replace("nn.ModuleList()", "nn.ModuleList([nn.Linear(8, 8)])"), "for i in range(self.depth):\n    x = self.layers[i](x)", id="one before those that are appended"),
         pytest.param("self.layers = clones(nn.Linear(8, 8), 3)", "if not self.training:\n    for layer in self.layers:\n        x = layer(x)", id="used where nothing is trained"),
+        pytest.param(_ENDS, "for i, layer in enumerate(self.layers[:-1]):\n    x = self.norms[i](layer(x))", id="ends, without the last"),
+        pytest.param(_ENDS, "x = self.layers[0](x)\nx = self.layers[-1](x)\nfor norm in self.norms:\n    x = norm(x)", id="ends, without the middle"),
+        pytest.param(_ENDS, "for i in range(1, self.depth):\n    x = self.layers[i](x)\nfor norm in self.norms:\n    x = norm(x)", id="ends, without the first"),
+        pytest.param(_LISTED.replace("self.layers =", "layers.insert(0, nn.Linear(8, 8))\nself.layers ="), "for i in range(self.depth):\n    x = self.layers[i](x)", id="one more in a list"),
+        pytest.param(_MANY, "for i, layer in enumerate(self.layers):\n    if i < self.stop:\n        x = layer(x)", id="any number, up to another"),
+        pytest.param(_MANY, "for i, layer in enumerate(self.layers):\n    if i == self.stop:\n        continue\n    x = layer(x)", id="any number, but one"),
         pytest.param(_TWICE, "for i in range(self.depth):\n    x = self.layers[i](x)", id="two in a turn, one taken"),
         pytest.param(_MANY, "for number, layer in zip(range(self.stop), self.layers):\n    x = layer(x)", id="a zip with fewer numbers"),
         pytest.param("self.layers = clones(nn.Linear(8, 8), 10)", _ZIP.format("[x] * 9"), id="a zip with nine of ten"),
@@ -188,6 +198,16 @@ def test_a_layer_that_is_left_out_is_told(made: str, body: str) -> None:
         pytest.param(_MANY + _BETWEEN, "for i, layer in enumerate(self.layers):\n    x = layer(x)\n    if i != len(self.layers) - 1:\n        x = self.norms[i](x)", id="any number, one fewer between those of a list"),
         pytest.param(_MANY + _BETWEEN, "for i in range(self.depth - 1):\n    x = self.norms[i](self.layers[i](x))\nx = self.layers[-1](x)\nx = sum(layer(x) for layer in self.layers)", id="any number but one, then all"),
         pytest.param("layers = []\nfor i in range(10):\n    layers.append(nn.Linear(8, 8))\nself.layers = nn.ModuleList(layers)", "x = sum(self.layers[i](x) for i in range(10))", id="ten in a generator"),
+        pytest.param(_ENDS, "for i, layer in enumerate(self.layers[:-1]):\n    x = self.norms[i](layer(x))\nx = self.layers[-1](x)", id="ends, a slice and the last"),
+        pytest.param(_ENDS, "for i in range(self.depth - 1):\n    x = self.norms[i](self.layers[i](x))\nx = self.layers[-1](x)", id="ends, all but the last and the last"),
+        pytest.param(_ENDS, "for layer, norm in zip(self.layers, self.norms):\n    x = norm(layer(x))\nx = self.layers[-1](x)", id="ends, a zip and the last"),
+        pytest.param(_ENDS, "for i, layer in enumerate(self.layers):\n    x = layer(x)\n    if i < len(self.layers) - 1:\n        x = self.norms[i](x)", id="ends, norms between"),
+        pytest.param(_ENDS, "x = self.layers[0](x)\nfor i in range(1, self.depth):\n    x = self.layers[i](x)\nfor norm in self.norms:\n    x = norm(x)", id="ends, the first and the others"),
+        pytest.param(_ENDS, "for i in range(len(self.layers) - 1, -1, -1):\n    x = self.layers[i](x)\nfor norm in self.norms:\n    x = norm(x)", id="ends, from the last to the first"),
+        pytest.param(_ENDS, "x = self.layers[0](x)\nfor layer in self.layers[1:-1]:\n    x = layer(x)\nx = self.layers[-1](x)\nfor i in range(len(self.norms)):\n    x = self.norms[i](x)", id="ends, the middle"),
+        pytest.param(_MANY, "for i, layer in enumerate(self.layers):\n    if i == 0:\n        x = layer(x)\n    else:\n        x = x + layer(x)", id="any number, the first in another way"),
+        pytest.param(_MANY, "for i, layer in enumerate(self.layers):\n    x = layer(x)\n    if i == self.stop:\n        x = x.relu()", id="any number, more of one"),
+        pytest.param(_MANY, "for i, layer in enumerate(self.layers):\n    if i == 0:\n        x = layer(x)\n        continue\n    x = x + layer(x)", id="any number, the first by itself"),
         pytest.param(_LISTED, "for i in range(self.depth):\n    x = self.layers[i](x)", id="any number in a list"),
         pytest.param(_CLONED, "for i in range(self.depth):\n    x = self.layers[i](x)", id="any number of clones"),
         pytest.param(_NAMED, "for name in self.layers:\n    x = self.layers[name](x)", id="names by option"),
