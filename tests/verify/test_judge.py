@@ -145,7 +145,7 @@ def test_steps_and_rates() -> None:
 
 def test_the_order_that_the_ranks_took_together() -> None:
     ranks = [_record(0, passes=[_pass([[1, 2], [3]])]), _record(1, passes=[_pass([[5, 6], [7]])])]
-    assert global_order(ranks) == [("D of 8", 0, True, [[1, 2, 5, 6], [3, 7]], "D of 8")]
+    assert global_order(ranks) == [("D of 8", 0, True, [[1, 5, 2, 6], [3, 7]], "D of 8")]
     assert global_order([_record(0, passes=[_pass([[1, None]])])]) == []
 
 

@@ -32,10 +32,16 @@ def global_order(ranks: Sequence[Record]) -> list[Pass]:
         if not trains and view not in tried:
             tried[view] = [iter([q for q in r["passes"] if q["view"] == view and not q["backwards"]]) for r in ranks]
         parts = [part for t in (trained if trains else tried[view]) if (part := next(t, None)) is not None]
-        batches = [[i for part in batch for i in part] for batch in zip(*(part["batches"] for part in parts), strict=False)] if trains else _evaluated(parts)
+        batches = [_dealt(batch) for batch in zip(*(part["batches"] for part in parts), strict=False)] if trains else _evaluated(parts)
         if (trains or batches) and not any(i is None for batch in batches for i in batch):  # one without a sample could be any
             found.append((p["data"], p["number"], trains, batches, view))
     return found
+
+
+def _dealt(shares: Sequence[Sequence[Any]]) -> list[Any]:
+    """The batch of which each rank has taken its share in turn, as samplers deal them out: a loss may compare samples by their places in it."""
+    nobody = object()
+    return [i for turn in itertools.zip_longest(*shares, fillvalue=nobody) for i in turn if i is not nobody]
 
 
 def _evaluated(parts: Sequence[Record]) -> list[list[int]]:
