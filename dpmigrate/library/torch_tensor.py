@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from dpmigrate.execution import derivation, placements
+from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import (
     NONE,
     NOTHING,
@@ -18,6 +19,7 @@ from dpmigrate.library.axes import rows_of
 from dpmigrate.library.devices import chosen, placed
 from dpmigrate.library.effects import (
     as_mask,
+    coupled,
     cut,
     detached,
     elementwise,
@@ -60,6 +62,15 @@ def moved(site: Site) -> Value | None:
     """``x.to(device)``: the same."""
     placed(site)
     return same(site)
+
+
+def diagonal_filled(site: Site) -> Value:
+    """``x.fill_diagonal_(0)``: a place of each sample by its number, where an axis runs over them; the
+    rest stays.
+    """
+    p = placement_of(site.flat(site.get(0) or NOTHING))
+    keeps = p.kind in (*placements.EQUAL, Kind.PER_RANK, Kind.UNKNOWN) or p == placements.MEAN
+    return site.data(p if keeps else placements.PER_RANK)
 
 
 def list_of(site: Site) -> Value:
@@ -123,8 +134,15 @@ x.long()
     Row(both("bool"), as_mask, ("x.bool()", "x[(x[:, 0] > 0).bool()]"), _DOC),
     Row(f"{both('detach')} .__array__", detached, ("x.detach()", "(x @ w).detach()"), _DOC),
     Row("""
-.fill_ .copy_ .zero_ .set_ .masked_scatter_ .fill_diagonal_
+.fill_ .copy_ .zero_ .set_
 """, in_place(filled), ("x.clone().fill_(1.0)", "torch.zeros_like(x).copy_(y)", "x.clone().zero_()"), _DOC),
+    Row(".fill_diagonal_", in_place(diagonal_filled), examples("""
+x.clone().fill_diagonal_(0.0)
+(x @ w).mean(0).expand(4, 4).clone().fill_diagonal_(0.5)
+(x.T @ x).fill_diagonal_(0.5)
+(w @ w).fill_diagonal_(0.0)
+"""), _DOC),
+    Row(".masked_scatter_", in_place(coupled), ("x.clone().masked_scatter_(x > 0, y)",), _DOC),
     Row("""
 .normal_ .uniform_ .random_ .bernoulli_ .exponential_ .cauchy_ .log_normal_ .geometric_
 """, drawing("torch", filled), ("x.clone().normal_()", "torch.empty_like(w).uniform_(0, 1)"), _DOC),
