@@ -40,6 +40,7 @@ NAMES: Final[dict[str, tuple[str, ...]]] = {
     "mean_count": ("count",),
     "batch_sum": ("value",),
     "batch_mean": ("value",),
+    "batch_rows": ("value", "dim", "segments", "each"),
     "weight_of": ("target", "weight", "ignore_index"),
     "any_rank": ("flag",),
     "from_main": ("value",),
@@ -73,6 +74,7 @@ COLLECTIVE: Final = frozenset(
         "mean_count",
         "batch_sum",
         "batch_mean",
+        "batch_rows",
         "any_rank",
         "from_main",
         "main_settings",
@@ -85,4 +87,4 @@ COLLECTIVE: Final = frozenset(
 )
 
 #: those that exchange nothing where gradients are switched off
-OF_GRADIENTS: Final = frozenset({"weighted_mean", "mean_count", "batch_sum", "batch_mean"})
+OF_GRADIENTS: Final = frozenset({"weighted_mean", "mean_count", "batch_sum", "batch_mean", "batch_rows"})

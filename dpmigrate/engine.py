@@ -250,7 +250,7 @@ def _of_script(name: str, script: Script, how: Writing, finished: str) -> Planne
             return again
         if isinstance(texts, migration.Judged) and texts.judgement.means and not texts.judgement.doubts:
             found = rest
-        elif script.shown_bent and isinstance(texts, migration.Shown) and not texts.bent:
+        elif script.shown_bent and isinstance(texts, migration.Shown) and not texts.bent and not texts.coupled:
             return _planned(script, Outcome(name, Status.REFUSED, files, texts.message))  # the losses are no reason any more
         else:
             why = texts.message.removesuffix(f". {migration.PROVE}") if isinstance(texts, Problem) else ""
@@ -285,9 +285,13 @@ def _again(name: str, script: Script, how: Writing, finished: str, texts: migrat
     """The program planned once more, with what the execution of a result has shown; None where that is nothing new."""
     from dpmigrate import migration
 
-    if isinstance(texts, migration.Shown) and _shown(script, texts):
-        return _of_script(name, script, how, finished)
-    return _mended(name, script, how, finished, texts)
+    told = isinstance(texts, migration.Shown) and _shown(script, texts)
+    mended = _mended(name, script, how, finished, texts)
+    if not told or (mended is not None and mended.outcome.status is Status.CHANGED):
+        return mended
+    # what was told may be enough
+    plain = _of_script(name, script, how, finished)
+    return plain if mended is None or plain.outcome.status is Status.CHANGED else mended
 
 
 def _shown(script: Script, shown: migration.Shown) -> bool:
@@ -302,24 +306,29 @@ def _shown(script: Script, shown: migration.Shown) -> bool:
 
 
 def _mended(name: str, script: Script, how: Writing, finished: str, texts: migration.Judged | Problem) -> Planned | None:
-    """The program with the numbers of the global batch where a result has shown that a loss is a function of those of a rank's part; None where the
-    losses are no means over the samples for that.
+    """The program with what the global batch gives where a result has shown that a loss takes it of a rank's part; None where that makes no loss right
+    that was not.
     """
     from dpmigrate import migration
 
     bent = texts.bent if isinstance(texts, migration.Judged | migration.Shown) else ()
-    new = {node: function for node, function in bent if node not in script.shown_bent}
-    if not new:
+    before = dict(script.shown_bent)
+    new = {node: call for node, call in bent if node not in before}
+    every = frozenset({*before, *new})
+    if not new or every in script.tried_bent:
         return None
+    script.tried_bent.add(every)
+    quieted, script.quieted = script.quieted, True  # an evaluation that records gradients would exchange as well
     script.shown_bent |= new
     again = _of_script(name, script, how, finished)
-    changed = again.outcome.status is Status.CHANGED and not any(n.startswith(migration.NOT_A_MEAN) for n in again.outcome.notes)
+    # where other values of the options are not established, their losses would be changed in part
+    by_default = isinstance(texts, migration.Shown) and texts.by_default
+    against = (migration.NOT_A_MEAN,) if by_default else (migration.NOT_A_MEAN, migration.BY_DEFAULT)
+    changed = again.outcome.status is Status.CHANGED and not any(n.startswith(against) for n in again.outcome.notes)
     refused = again.outcome.status is Status.REFUSED and again.outcome.reason and isinstance(texts, Problem)
-    if changed or refused:
-        return again
-    for node in new:
-        del script.shown_bent[node]
-    return None
+    if not changed:
+        script.quieted, script.shown_bent = quieted, before
+    return again if changed or refused else None
 
 
 def _planned(script: Script, outcome: Outcome, new: Sequence[tuple[Source, bytes]] = ()) -> Planned:

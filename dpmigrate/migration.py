@@ -36,6 +36,7 @@ _SIDE_EFFECTS = "DPM5"
 PROVE = "Prove it by running it (dpmigrate apply --verify), or take it as it is (--unproven)"
 #: how a note begins that says of a loss that it may be no mean over the samples
 NOT_A_MEAN = "Not established, "
+BY_DEFAULT = "Shown to be right for the defaults of the options"
 
 
 class Judged(dict[Part, str]):
@@ -51,14 +52,17 @@ class Judged(dict[Part, str]):
 class Shown(Problem):
     """A result that is not right, and what its execution shows that the rules may not know: wraps of models of which some layer gets no gradient, each with
     the reason; calls of losses that are means over valid targets or weights of classes; sums and means over a rank's part of the batch that a loss is a
-    function of, each with the function of the runtime that makes the number of the global batch of it; ``loud``: whether such functions are in the wrong
-    place, as in an evaluation that records gradients.
+    function of, each with the call of the runtime that makes of it what the global batch gives; ``loud``: whether such functions are in the wrong
+    place, as in an evaluation that records gradients; ``coupled``: whether a loss may not take each sample by itself;
+    ``by_default``: whether what a loss is a function of is that of the options' defaults.
     """
 
     wraps: tuple[tuple[Wrap, str], ...] = ()
     over_weights: tuple[ast.Call, ...] = ()
     bent: tuple[tuple[ast.expr, str], ...] = ()
     loud: bool = False
+    coupled: bool = False
+    by_default: bool = False
 
 
 def files(program: Program, found: Sequence[Finding], texts: Texts | None = None) -> tuple[File, ...]:
@@ -122,8 +126,10 @@ def rewritten(script: Script, found: Sequence[Finding], comments: Sequence[Findi
         if usual is None or usual.faults or not usual.trains:
             message = f"the result is not shown to be right, so nothing was written: {doubted(judgement)}. {PROVE}"
             both = (judgement,) if usual is None else (judgement, usual)
-            return _shown(script, message, *both)
-        note = f"Shown to be right for the defaults of the options; with others it is not established: {doubted(judgement)}. Prove those that you use."
+            of_both = _shown(script, message, *both)
+            alone = _shown(script, message, usual).bent if usual is not None else ()
+            return replace(of_both, bent=alone, by_default=True) if alone else of_both
+        note = f"{BY_DEFAULT}; with others it is not established: {doubted(judgement)}. Prove those that you use."
         judgement = replace(judgement, assumed=(*judgement.assumed, note), faults=(), means=usual.means)
     if not wrong_on_paper:
         return Judged(texts, judgement, _shown(script, "", judgement).bent)
@@ -151,17 +157,20 @@ def _wraps(script: Script, result: Program, node: ast.AST | None) -> tuple[Wrap,
 
 def _shown(script: Script, message: str, *judgements: Judgement) -> Shown:
     """What the execution of a result shows of losses, by the expressions of the program."""
+    from dpmigrate import judge
+
     there: dict[ast.expr, str] = {}
     calls: dict[ast.expr, None] = {}
     for j in judgements:
         if j.program is None:  # the execution ended early
             continue
-        bent = {b.node: b.function for b in j.bent}
+        bent = {b.node: b.call for b in j.bent}
         found = originals(script.program, script.names.nodes, j.program, {*bent, *j.over_weights}, script.ddp)
-        there |= {found[n]: function for n, function in bent.items() if n in found}
+        there |= {found[n]: call for n, call in bent.items() if n in found}
         calls |= {found[n]: None for n in j.over_weights if n in found}
     loud = any(_of_gradients(f.node, script.ddp) for j in judgements for f in j.faults)
-    return Shown(message, loud=loud, over_weights=tuple(n for n in calls if isinstance(n, ast.Call)), bent=tuple(there.items()))
+    coupled = any(f.invariant == judge.COUPLED for j in judgements for f in j.faults)
+    return Shown(message, loud=loud, coupled=coupled, over_weights=tuple(n for n in calls if isinstance(n, ast.Call)), bent=tuple(there.items()))
 
 
 def _of_gradients(node: ast.AST | None, ddp: str) -> bool:

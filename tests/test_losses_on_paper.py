@@ -1,4 +1,4 @@
-"""Losses that are functions of sums and means over the batch: the execution of the result shows of which, whatever the spelling."""
+"""Losses that are functions of sums and means over the batch, or compare samples: the execution of the result shows of which, whatever the spelling."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from dpmigrate import engine
+from dpmigrate.contract import OF_GRADIENTS
 from dpmigrate.model import Outcome, Status
 from dpmigrate.settings import Settings
 
@@ -100,6 +101,75 @@ def test_functions_of_sums(tmp_path: Path, defined: str, loss: str, expected: li
 
 
 @pytest.mark.parametrize(
+    ("defined", "loss", "expected"),
+    [
+        pytest.param(
+            "def pairs(a, b):\n    sim = F.normalize(a, dim=1) @ F.normalize(b, dim=1).t()\n    return F.cross_entropy(sim / 0.1, torch.arange(len(a)))",
+            "pairs(p, t)",
+            ["ddp.batch_rows(F.normalize(a, dim=1)) @ ddp.batch_rows(F.normalize(b, dim=1).t(), dim=1)", "torch.arange(ddp.batch_sum(len(a)))"],
+            id="samples of two kinds",
+        ),
+        pytest.param(
+            "def views(a, b):\n    n = a.size(0)\n    z = torch.cat([a, b])\n    sim = (z @ z.T).masked_fill(torch.eye(2 * n, dtype=torch.bool), -1e9)\n"
+            "    return F.cross_entropy(sim, torch.cat([torch.arange(n, 2 * n), torch.arange(n)]))",
+            "views(p, model(x + 0.1))",
+            ["ddp.batch_rows(z, segments=2) @ ddp.batch_rows(z.T, dim=1, segments=2)", "torch.eye(ddp.batch_sum(2 * n)", "torch.arange(ddp.batch_sum(n))"],
+            id="two views of each sample",
+        ),
+        pytest.param(
+            "def hardest(z, y):\n    apart = torch.cdist(z, z)\n    same = y[:, None] == y[None, :]\n"
+            "    return torch.relu((apart * same).max(1)[0] - apart.masked_fill(same, 1e9).min(1)[0] + 0.3).mean()",
+            "hardest(p, (t[:, 0] > 0.5).long())",
+            ["torch.cdist(ddp.batch_rows(z), ddp.batch_rows(z))", "ddp.batch_rows(y[:, None]) == ddp.batch_rows(y[None, :], dim=1)"],
+            id="by labels",
+        ),
+        pytest.param(
+            "def agreement(p, t):\n    mp, mt = p.mean(), t.mean()\n    both = ((p - mp) * (t - mt)).mean()\n    return 1 - 2 * both / (p.var() + t.var() + (mp - mt) ** 2)",
+            "agreement(p, t)",
+            ["ddp.batch_rows(p).var() + ddp.batch_rows(t).var()"],
+            id="a correlation",
+        ),
+        pytest.param("def f(p):\n    return (p[0] - p[1]).abs().mean()", "f(p)", ["ddp.batch_rows(p)[0] - ddp.batch_rows(p)[1]"], id="samples at places"),
+        pytest.param(
+            "def f(p):\n    every = p @ p.t()\n    return every[: len(p) // 2].mean()", "f(p)", ["every[: ddp.batch_sum(len(p)) // 2]"], id="a part of the batch"
+        ),
+        pytest.param(
+            "def f(z):\n    sim = (z @ z.t()).fill_diagonal_(-1e9)\n    return F.cross_entropy(sim, (torch.arange(len(z)) + 1) % len(z))",
+            "f(p)",
+            ["(ddp.batch_rows(z) @ ddp.batch_rows(z.t(), dim=1)).fill_diagonal_(-1e9)", "(torch.arange(ddp.batch_sum(len(z))) + 1) % ddp.batch_sum(len(z))"],
+            id="a diagonal that is filled, numbers of numbers",
+        ),
+        pytest.param("", "torch.norm(p - t)", ["torch.norm(ddp.batch_rows(p - t))"], id="a norm of all"),
+        pytest.param("", "F.mse_loss(p, t) + torch.relu(1 - p.std(dim=0)).mean()", ["F.mse_loss(p, t) + torch.relu(1 - ddp.batch_rows(p).std(dim=0))"], id="a spread"),
+    ],
+)
+def test_losses_that_compare_samples(tmp_path: Path, defined: str, loss: str, expected: list[str]) -> None:
+    outcome, after = applied(tmp_path, loss, defined)
+    assert outcome.status is Status.CHANGED, outcome
+    assert not codes(outcome) & {"DPM302", "DPM303", "DPM305"}
+    assert not [part for part in expected if part not in after], after
+
+
+@pytest.mark.parametrize(
+    ("defined", "loss"),
+    [
+        pytest.param("def f(p):\n    near = p[p[:, 0] > 0]\n    return (near @ near.t()).pow(2).mean()", "f(p)", id="samples that are chosen"),
+        pytest.param("def f(p):\n    return (F.dropout(p) @ p.t()).exp().mean()\n\n\ndef g(p):\n    return F.dropout(p @ p.t()).mean()", "g(p)", id="drawn for pairs"),
+        pytest.param("", "(p * torch.rand(1)).mean() * (p @ p.t()).exp().mean()", id="beside a draw"),
+        pytest.param("import elsewhere", "elsewhere.contrastive(p, t)", id="code that is not seen"),
+        pytest.param("def f(p):\n    q = p * 2\n    q.sub_(q.flip(0))\n    return q.pow(2).mean()", "f(p)", id="changed in place"),
+        pytest.param("def f(p):\n    q = p * 2\n    q -= q.flip(0)\n    return q.pow(2).mean()", "f(p)", id="an assignment that changes it"),
+        pytest.param("head = nn.Linear(3, 2)", "(head(p - p.mean(0)) ** 2).mean()", id="a layer behind it"),
+        pytest.param("", "F.mse_loss(model(x.softmax(0)), t)", id="the whole model behind it"),
+    ],
+)
+def test_comparisons_that_are_not_understood(tmp_path: Path, defined: str, loss: str) -> None:
+    outcome, after = applied(tmp_path, loss, defined)
+    assert "ddp.batch_rows" not in after
+    assert outcome.status is Status.REFUSED or codes(outcome) & {"DPM303", "DPM305"}
+
+
+@pytest.mark.parametrize(
     "loss",
     [
         pytest.param("F.mse_loss(p, t)", id="a mean"),
@@ -160,13 +230,54 @@ def test_an_evaluation_that_cannot_go_without(tmp_path: Path, evaluated: str) ->
     assert outcome.status is Status.REFUSED or "DPM305" in codes(outcome)
 
 
-def test_a_sum_that_meets_the_samples_again(tmp_path: Path) -> None:
-    outcome, after = applied(tmp_path, "(p - p.mean()).pow(2).mean()")
-    assert "ddp.batch_mean" not in after
-    assert outcome.status is Status.REFUSED or codes(outcome) & {"DPM303", "DPM305"}
+def test_a_mean_that_meets_the_samples_again(tmp_path: Path) -> None:
+    """What has a gradient has that of a rank's part alone, so that the samples have to be those of all ranks as well."""
+    outcome, after = applied(tmp_path, "(p - p.mean()).pow(2).mean() + ((t - t.mean()) * p).mean()")
+    assert outcome.status is Status.CHANGED, outcome
+    assert "(ddp.batch_rows(p) - ddp.batch_mean(p.mean())).pow(2).mean() + ((t - ddp.batch_mean(t.mean())) * p).mean()" in after
 
 
 def test_the_reason_is_what_is_left(tmp_path: Path) -> None:
     """Where the losses are right and something else is not, that is said."""
     outcome, _ = applied(tmp_path, "(t * (p - t).abs()).sum() / max(t.sum(), torch.tensor(1.0 * epoch)) if unheard(t) else dice(p, t)", _DICE)
     assert outcome.status is Status.REFUSED, outcome
+
+
+@pytest.mark.parametrize(
+    "added",
+    [
+        pytest.param("for c in y.unique():\n        loss = loss + F.cross_entropy(p[y == c], y[y == c], ignore_index=0)", id="for each class that is there"),
+        pytest.param("loss = loss + (p[y > 0].mean() if (y > 0).any() else 0)", id="if there are any"),
+        pytest.param("if (y > 0).any():\n        loss = loss + 1 / p.sum()", id="a function of a sum, if there are any"),
+    ],
+)
+def test_what_only_some_ranks_come_to(tmp_path: Path, added: str) -> None:
+    """The exchange would wait for ranks that have no such class."""
+    defined = f"def apart(p, t):\n    y = t[:, 0].round().long()\n    loss = F.cross_entropy(p, y)\n    {added}\n    return loss"
+    outcome, after = applied(tmp_path, "apart(p, t)", defined)
+    assert outcome.status is Status.REFUSED or not any(f"ddp.{name}(" in after for name in OF_GRADIENTS), outcome
+
+
+_OTHERWISE = """
+import argparse
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--near", action="store_true")
+args = parser.parse_args()
+
+
+def f(p, t):
+    if args.near:
+        near = p[p[:, 0] > 0]
+        return (p @ t.t()).exp().mean() * (near @ near.t()).pow(2).mean()
+    return F.cross_entropy(p @ t.t(), torch.arange(len(p)))
+"""
+
+
+def test_what_is_right_by_default_alone(tmp_path: Path) -> None:
+    """Where it is not established for other values, their losses stay as they were, which is told."""
+    outcome, after = applied(tmp_path, "f(p, t)", _OTHERWISE)
+    assert outcome.status is Status.CHANGED, outcome
+    assert any("defaults of the options" in n for n in outcome.notes)
+    assert "F.cross_entropy(ddp.batch_rows(p) @ ddp.batch_rows(t.t(), dim=1), torch.arange(ddp.batch_sum(len(p))))" in after
+    assert "(p @ t.t()).exp().mean() * " in after

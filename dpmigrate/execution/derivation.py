@@ -45,9 +45,11 @@ def derived(
         scaled = any(d.placement == placements.TERM_OF_MEAN for d in moving)
         turn = turn and not scaled and all(d.turn for d in moving)
     turn = turn and not (carries and any(_begins(v) for v in operands))
-    whole = bool(moving) and all(d.whole for d in moving)
+    whole = bool(moving) and all(d.whole and d.placement == placements.MEAN for d in moving)
     if whole and placement.kind in (Kind.PER_RANK, Kind.RATIO):
         placement = placements.MEAN  # whatever is made of numbers of all ranks is one
+    if placement.kind is not Kind.UNKNOWN and _unlike(found):
+        placement = placements.PER_RANK
     placement = placements.in_turn(placement, (d.placement for d in moving), turn=turn)
     if placed and moving and placement.kind is not Kind.UNKNOWN:
         placement = placements.PER_RANK  # on one process its samples have other places
@@ -60,8 +62,10 @@ def derived(
     known_axes = {d.axes for d in found if d.kind != "number"}
     if axes is None and keep_axes and len(known_axes) == 1:
         (axes,) = known_axes
+    kind = kind or _kind_made(word, found)
+    every = any(d.every and (d.kind == "number") == (kind == "number") for d in found)
     made = Data(
-        kind or _kind_made(word, found),
+        kind,
         placement,
         flows,
         frozenset().union(*(d.sources for d in found)),
@@ -73,19 +77,29 @@ def derived(
         whole and placement == placements.MEAN,
         marks=frozenset().union(*(d.marks for d in moving)),
         bent=_bent(placement, moving, node, adding=word in ("+", "-")),
+        every=every and (kind == "number" or axes != 0),
     )
     return value(made)
 
 
+def _unlike(found: list[Data]) -> bool:
+    """Whether the samples of all ranks meet those of one, of which there are fewer."""
+    every = any(d.every and d.kind != "number" and d.axes != 0 for d in found)
+    return every and any(d.placement.kind is Kind.ROWS and not d.every for d in found)
+
+
 def _bent(placement: Placement, moving: list[Data], node: ast.AST, *, adding: bool) -> frozenset[ast.AST]:
-    """The operations that have taken a rank's part of a sum or mean for more than sums: those
-    before, and this one. What is added to a result of such a one is not bent by that.
+    """The operations that have taken a rank's part of the batch for what no reduction mends: those
+    before, and this one. What is added to a result of such a one is not bent by that. Where a result
+    lies as one of each sample, or is a part, none has done harm.
     """
+    if placement.kind not in (Kind.PER_RANK, Kind.RATIO, Kind.UNKNOWN):
+        return frozenset()
     before = frozenset().union(*(d.bent for d in moving))
-    parts = [d.placement in (placements.SUM, placements.MEAN) for d in moving]
-    counted = (p or d.placement.kind is Kind.SIZE for p, d in zip(parts, moving, strict=True))
+    counts = [d.placement in (placements.SUM, placements.MEAN) or d.placement.kind is Kind.SIZE for d in moving]
+    rows = placement.kind is Kind.PER_RANK and any(d.placement.kind is Kind.ROWS for d in moving)
     bends = placement.kind in (Kind.PER_RANK, Kind.RATIO) or (adding and placement.kind is Kind.UNKNOWN)
-    return before | {node} if bends and any(parts) and (not adding or all(counted)) else before
+    return before | {node} if bends and (rows or any(counts)) and (rows or not adding or all(counts)) else before
 
 
 def _begins(v: Value) -> bool:

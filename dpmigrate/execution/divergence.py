@@ -132,7 +132,7 @@ def apart(v: Value, origin: Origin) -> Value:
     atoms: list[Atom] = []
     for a in v:
         match a:
-            case Data() if a.placement.kind in placements.EQUAL:
+            case Data() if a.whole or a.placement.kind in placements.EQUAL:
                 atoms.append(_parted(a, origin))
             case Const() | Setting():
                 atoms.append(Data(_plain_kind((a,)), placements.PER_RANK, origin=origin))
@@ -200,7 +200,7 @@ def added_in_turn(v: Value, node: ast.AST, *, each: bool = False) -> Value:
 def _parted(d: Data, origin: Origin, placement: Placement = placements.PER_RANK) -> Data:
     if d.placement.kind is Kind.UNKNOWN:
         placement = placements.UNKNOWN
-    return d._replace(placement=placement, origin=origin, turn=False)
+    return d._replace(placement=placement, origin=origin, turn=False, whole=False)
 
 
 def _plain_kind(v: Value) -> str:

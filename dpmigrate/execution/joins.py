@@ -157,6 +157,7 @@ def data_join(a: Data, b: Data) -> Data:
         held=held,
         marks=a.marks | b.marks,
         bent=a.bent | b.bent,
+        every=a.every or b.every,
     )
 
 

@@ -81,6 +81,7 @@ class Data(NamedTuple):
     ``held``: numbers of the tensors that it is, or a part of which it is (``identity``).
     ``marks``: those that an execution puts on it; what is made of it has them as well, unless it is the same on all ranks.
     ``bent``: the operations that took a rank's part of a sum or mean, and make no part of their result of it.
+    ``every``: an axis may run over the samples of all ranks, or a number is that of these.
     """
 
     kind: str
@@ -97,6 +98,7 @@ class Data(NamedTuple):
     held: frozenset[int] = frozenset()
     marks: frozenset[int] = frozenset()
     bent: frozenset[ast.AST] = frozenset()
+    every: bool = False
     tag: str = "data"
 
 

@@ -106,12 +106,12 @@ class Losses:
         name = self.names.dotted(call.func)
         if name.startswith(_FUNCTIONAL):
             if name.removeprefix(_FUNCTIONAL) in _BY_ELEMENT:
-                return weights.of_elements(self.roles, call, anywhere=True)
-            return weights.of_targets(self.roles, call, None, anywhere=True)
+                return weights.of_elements(self.roles, call)
+            return weights.of_targets(call, None)
         if all(v.kind == "call" and v.qual.rpartition(".")[2] in _BY_ELEMENT for v in self.roles.values.eval(call.func)):
-            return weights.of_elements(self.roles, call, anywhere=True)
+            return weights.of_elements(self.roles, call)
         made = next((v.node for v in self.roles.values.eval(call.func) if isinstance(v.node, ast.Call)), None)
-        return weights.of_targets(self.roles, call, made, anywhere=True) if made is not None and self._always_crosses(call) else None
+        return weights.of_targets(call, made) if made is not None and self._always_crosses(call) else None
 
     def means_in(self, call: ast.Call) -> list[ast.Call]:
         """The means over all elements, of torch's losses or by ``mean()``, that the loss is made of."""
@@ -445,7 +445,7 @@ class Losses:
         kinds = {criteria.of_labels(m.qual) for m in models}
         if not kinds or None in kinds or len(kinds) > 1:
             return None
-        known = weights.of_labels(self.roles, node, call, next_ones=kinds == {"next"})
+        known = weights.of_labels(node, call, next_ones=kinds == {"next"})
         return self._mean_of(known, Loss(Norm.WEIGHTED, node, f"{ast.unparse(node)} is a mean over the valid labels of tokens"))
 
     def _inner(self, v: object, node: ast.Call, item: int) -> Loss:
@@ -511,13 +511,13 @@ class Losses:
         if any(over_batch(self.roles, e) for e in (*node.args, *(k.value for k in node.keywords), *made.args, *(k.value for k in made.keywords), *attributes)):
             return Loss(Norm.UNKNOWN, node, f"{name} is given what is taken over the batch, of which every rank has its part")
         cross = name in _CROSS
-        known = weights.of_targets(self.roles, node, None if call else made) if cross and (call or self._always_crosses(node)) else None
+        known = weights.of_targets(node, None if call else made) if cross and (call or self._always_crosses(node)) else None
         if cross and ({"weight", "ignore_index"} & {*given, *later} or (not call and made.args) or (call and len(made.args) > 2)):
             return self._mean_of(known, Loss(Norm.WEIGHTED, made, f"{name} divides by class weights or by the number of valid targets"))
         if cross and self._leaves_out:
             return self._mean_of(known, Loss(Norm.UNKNOWN, node, f"{name} leaves out targets of -100, which this program writes"))
         if selections.selected(self.roles, node):
-            known = weights.of_targets(self.roles, node, None) if cross else weights.of_elements(self.roles, node)
+            known = weights.of_targets(node, None) if cross else weights.of_elements(self.roles, node)
             return self._mean_of(known, Loss(Norm.WEIGHTED, node, f"{name} is a mean {_SELECTED}"))
         self._means[id(node)] = node
         return Loss(Norm.MEAN, node)

@@ -64,8 +64,10 @@ class Script:
         self.shown_unused: dict[Wrap, str] = {}
         #: calls of losses that are means over valid targets or weights, as the result has shown
         self.shown_over_weights: list[ast.Call] = []
-        #: sums and means over a rank's part of the batch that a loss is a function of, as the result has shown, each with what the runtime makes of it
+        #: what a loss takes of a rank's part of the batch and not of each sample, as the result has shown, each with the call of the runtime round it
         self.shown_bent: dict[ast.expr, str] = {}
+        #: which of them were put round their expressions together, so that it is not tried again
+        self.tried_bent: set[frozenset[ast.expr]] = set()
         #: whether evaluations that compute losses have to go without gradients, as the result has shown
         self.quieted = False
         self.wraps: WrapPlan = self._wrapping.plan()

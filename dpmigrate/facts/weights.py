@@ -1,4 +1,7 @@
-"""What a weighted mean is divided by: the valid targets, their class weights, a mask."""
+"""What a weighted mean is divided by: the valid targets, their class weights, a mask.
+
+Whether every rank comes to a place, and as often as the others, is left to the execution of the result.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import takewhile
 
-from dpmigrate.facts.loops import BatchLoop
-from dpmigrate.facts.names import FunctionNode, of_self
+from dpmigrate.facts.names import of_self
 from dpmigrate.facts.nodes import walk
-from dpmigrate.facts.origins import of_data
-from dpmigrate.facts.phases import phases
-from dpmigrate.facts.ranks import leading_to
 from dpmigrate.facts.roles import Roles
 from dpmigrate.facts.rows import Rows
 from dpmigrate.facts.selections import chosen, listed
@@ -43,13 +42,10 @@ class Weighted:
     labels: str = ""  # the source of what a model of a library is given as labels, of which -100 does not count
 
 
-def of_targets(roles: Roles, call: ast.Call, made: ast.Call | None, *, anywhere: bool = False) -> Weighted | None:
-    """The weights of a cross entropy: ``made`` is the loss object's constructor, None for the functional form. None where they cannot be written down.
-
-    ``anywhere``: whether every rank comes there equally often is left to the execution of the result.
-    """
+def of_targets(call: ast.Call, made: ast.Call | None) -> Weighted | None:
+    """The weights of a cross entropy: ``made`` is the loss object's constructor, None for the functional form. None where they cannot be written down."""
     target = _argument(call, "target", 1)
-    if target is None or not pure(target) or not (anywhere or _trained_here(roles, call)):
+    if target is None or not pure(target):
         return None
     if made is not None and isinstance(call.func, ast.Name | ast.Attribute):
         name = ast.unparse(call.func)
@@ -64,14 +60,14 @@ def of_targets(roles: Roles, call: ast.Call, made: ast.Call | None, *, anywhere:
     return Weighted(call, target, ast.unparse(classes) if classes is not None else "", ast.unparse(ignored) if ignored is not None else "")
 
 
-def of_labels(roles: Roles, value: ast.expr, call: ast.Call, *, next_ones: bool) -> Weighted | None:
+def of_labels(value: ast.expr, call: ast.Call, *, next_ones: bool) -> Weighted | None:
     """The weight of the loss that a model of transformers makes of its labels: of the valid ones, ``next_ones``: from the second place of each sequence on.
 
     ``value`` is the loss in what the call gives. None where the weight cannot be written down.
     """
     given = next((k.value for k in call.keywords if k.arg == "labels"), None)
     batch = next((k.value for k in call.keywords if k.arg is None and isinstance(k.value, ast.Name)), None)
-    if (given is None and batch is None) or (given is not None and not pure(given)) or not _trained_here(roles, value):
+    if (given is None and batch is None) or (given is not None and not pure(given)):
         return None
     text = ast.unparse(given) if given is not None else f'{ast.unparse(batch)}["labels"]' if batch is not None else ""
     if next_ones:
@@ -79,16 +75,12 @@ def of_labels(roles: Roles, value: ast.expr, call: ast.Call, *, next_ones: bool)
     return Weighted(value, labels=text)
 
 
-def of_elements(roles: Roles, call: ast.Call, *, anywhere: bool = False) -> Weighted | None:
-    """The weight of a mean over all elements of the targets, of which every rank has another number. None where it cannot be written down.
-
-    ``anywhere``: whether every rank comes there equally often is left to the execution of the result.
-    """
+def of_elements(roles: Roles, call: ast.Call) -> Weighted | None:
+    """The weight of a mean over all elements of the targets, of which every rank has another number. None where it cannot be written down."""
     target = _argument(call, "target", 1)
     while isinstance(target, ast.Call) and _LIKE.fullmatch(roles.names.dotted(target.func)):  # torch.ones_like(x) has as many as x
         target = _argument(target, "input", 0)
-    here = anywhere or _trained_here(roles, call)
-    return Weighted(call, target, elements=True) if target is not None and pure(target) and here else None
+    return Weighted(call, target, elements=True) if target is not None and pure(target) else None
 
 
 def of_chosen(roles: Roles, mean: ast.Call, what: ast.expr) -> Weighted | None:
@@ -96,7 +88,7 @@ def of_chosen(roles: Roles, mean: ast.Call, what: ast.expr) -> Weighted | None:
     parts = {ast.unparse(n): n for n in walk(what) if isinstance(n, ast.Subscript | ast.Name) and pure(n) and chosen(roles, n)}
     inner = {t for t, n in parts.items() if any(m is not n and n in walk(m) for m in parts.values())}
     outer = [n for t, n in parts.items() if t not in inner]
-    written = len(outer) == 1 and not listed(roles, outer[0]) and _trained_here(roles, mean)
+    written = len(outer) == 1 and not listed(roles, outer[0])
     return Weighted(mean, outer[0], elements=True) if written else None
 
 
@@ -109,85 +101,15 @@ def of_samples(roles: Roles, mean: ast.Call) -> Weighted | None:
     # model(x) may have another number of elements for each sample than x
     plain = [n for n in named if not any(isinstance(a, ast.Call) for a in takewhile(lambda a: a is not mean, roles.names.ancestors(n)))]
     made = next(iter([*plain, *named]), None)
-    return Weighted(mean, made, elements=True, inner=True) if made is not None and _trained_here(roles, mean) else None
+    return Weighted(mean, made, elements=True, inner=True) if made is not None else None
 
 
 def of_count(roles: Roles, node: ast.BinOp) -> Weighted | None:
     """The weight of ``x.sum() / mask.sum()``: the divisor, without the guard against 0, if no model has made it."""
     count, guards = _unguarded(roles, node.right)
-    if not pure(count) or not _trained_here(roles, node) or _from_model(roles, count, set()):
+    if not pure(count) or _from_model(roles, count, set()):
         return None
     return Weighted(node, count=count, guards=guards)
-
-
-def _trained_here(roles: Roles, node: ast.AST) -> bool:
-    """Whether every rank comes here in every step, and no evaluation waits here that is split."""
-    region = roles.region(node)
-    if _by_batch(roles, node):
-        return False
-    if _in_model(roles, node, frozenset()):
-        return _together(roles, node, frozenset())
-    return region == "train" or (region == "both" and _together(roles, node, frozenset()))
-
-
-def _in_model(roles: Roles, node: ast.AST, seen: frozenset[ast.AST]) -> bool:
-    """Whether a model computes it, by what calls it: a module that is called beside the models, as a loss is, is like a function."""
-    function = roles.names.function(node)
-    if not roles.inside_module(node) or function in seen:
-        return False
-    calls = roles.values.callers.get(function, [])
-    receivers = (e for c in calls for e in (c.func, getattr(c.func, "value", None)) if e is not None)
-    if not calls:  # by whom is not seen; a call that is never reached says nothing
-        return not seen
-    return any(map(roles.model_vals, receivers)) or any(_in_model(roles, c, seen | {function}) for c in calls)
-
-
-def _by_batch(roles: Roles, node: ast.AST) -> bool:
-    """Whether the rank's part of the batch decides how often the node is reached: ``for c in y.unique()``, ``a if mask.any() else b``."""
-    loops: set[ast.AST] = {b.node for b in roles.batch_loops}
-    for place in leading_to(roles, node):
-        for a in takewhile(lambda a: not isinstance(a, FunctionNode), roles.names.ancestors(place)):
-            if isinstance(a, ast.IfExp) and not roles.names.is_inside(place, a.test) and of_data(roles, a.test):
-                return True
-            if isinstance(a, ast.For) and a not in loops and not roles.names.is_inside(place, a.iter) and of_data(roles, a.iter):
-                return True
-    return False
-
-
-def _together(roles: Roles, node: ast.AST, seen: frozenset[ast.AST]) -> bool:
-    """Whether every evaluation that comes here goes without gradients, where the runtime exchanges nothing, or has the same batch on every rank."""
-    function = roles.names.function(node)
-    if function in seen:
-        return True
-    for b in roles.batch_loops:
-        if roles.names.is_inside(node, b.node):
-            return _in_step(roles, node, b) if b.trains else roles.quiet_always(node)
-    return all(roles.quiet_always(c) or _together(roles, c, seen | {function}) for c in roles.values.callers.get(function, []))
-
-
-def _in_step(roles: Roles, node: ast.AST, loop: BatchLoop) -> bool:
-    """Whether a loop that trains and evaluates does the latter without gradients, or over loaders of which every rank takes the same batches."""
-    side = phases(roles, loop)
-    if side is None or _switched(roles, node):  # a loop whose sides are not told apart is refused
-        return True
-    evaluating = [c for c in roles.values.callers.get(roles.names.function(loop.node), []) if c not in side.calls]
-    if evaluating and all(roles.quiet_always(c) for c in evaluating):
-        return True
-    return all(_in_order(roles, v.node) for v in loop.loaders - side.loaders)
-
-
-def _switched(roles: Roles, node: ast.AST) -> bool:
-    """``with torch.set_grad_enabled(phase == "train"):``"""
-    calls = [i.context_expr for a in roles.names.ancestors(node) if isinstance(a, ast.With) for i in a.items]
-    return any(isinstance(c, ast.Call) and roles.names.dotted(c.func) == "torch.set_grad_enabled" for c in calls)
-
-
-def _in_order(roles: Roles, call: ast.AST) -> bool:
-    """Whether the loader gives its samples in the order of the data set, which is every rank's."""
-    if not isinstance(call, ast.Call) or not roles.makes_loader(call) or len(call.args) > 2:
-        return False
-    plain = {"dataset", "batch_size", "num_workers", "collate_fn", "pin_memory", "drop_last", "persistent_workers", "prefetch_factor", "worker_init_fn"}
-    return all(k.arg in plain or (k.arg == "shuffle" and isinstance(k.value, ast.Constant) and not k.value.value) for k in call.keywords)
 
 
 def _argument(call: ast.Call, name: str, index: int) -> ast.expr | None:

@@ -46,12 +46,13 @@ def over_weights(trial: Trial) -> tuple[ast.AST, ...]:
 
 def faults(trial: Trial) -> Iterator[Fault]:
     """Losses that are no mean over the ranks, and reductions of what is no such part."""
+    mended = any(True for _ in trial.result.trace.of("sum of the batch", "mean of the batch"))
     for node, loss in trial.losses():
         if loss.placement.kind is Kind.ROWS and _since(loss).endswith(UNSEEN_CODE):
             words = f"how the loss takes the samples together is not known: it is what {_since(loss)}, gives"
             yield trial.fault(node, COUPLED, words, established=False)
         elif loss.placement.kind is Kind.PER_RANK:
-            if loss.origin is None or loss.origin.word != DRAW:  # a weight that each rank draws
+            if not by_a_draw(loss) or mended:
                 words = f"a rank's loss may be no mean over its samples: {trial.since(loss)}"
                 # a rule says so where the program is migrated all the same
                 yield trial.fault(node, COUPLED, words, established=False)
@@ -65,6 +66,10 @@ def faults(trial: Trial) -> Iterator[Fault]:
     for event in _out_of_order(trial):
         words = "rows are put end to end in the order in which the ranks took turns: ddp.shard(loader, blocks=True) keeps that of the data"
         yield trial.fault(event.node, NAME, words)
+    for event in trial.result.trace.of("layer on what all ranks have"):
+        if any(d.whole or trained_on(trial, d) for d in data(event.values["given"])):
+            words = "each rank would run layers on the samples of all: what is compared has to be compared behind them"
+            yield trial.fault(event.node, COUPLED, words)
     for event in trial.result.trace.of("sum of the batch"):
         if any(atom_placement(a).kind is Kind.UNIFORM for a in event.values["given"]):
             words = "a number that is the same on every rank is added up, as in an evaluation of all batches: that has to be under no_grad()"
@@ -102,6 +107,13 @@ def in_full(execution: Execution, d: Data) -> bool:
     loaders = [o for o in made if is_loader(execution, o)]
     shared = any(o.name == SHARE for o in made) or any(divided(execution, o) for o in loaders)
     return bool(loaders) and not shared
+
+
+def by_a_draw(loss: Data) -> bool:
+    """Whether a loss differs since each rank has drawn something, as a weight: what else there may be
+    in it that differs is not seen.
+    """
+    return loss.origin is not None and loss.origin.word == DRAW
 
 
 def _holds_wholes(d: Data) -> bool:

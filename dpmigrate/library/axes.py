@@ -28,6 +28,8 @@ def dims_of(site: Site, index: int, name: str = "dim") -> list[int] | None:
     if given is None or given == const(None):
         return None
     if len(given) == 1 and isinstance(given[0], Const):
+        if type(given[0].value) is bool:
+            return None  # x.var(False): the first place is that of ``unbiased`` where no axis is named
         if type(given[0].value) is not int:
             raise LookupError
         return [given[0].value]

@@ -11,6 +11,7 @@ from dpmigrate.execution.values import (
     NOTHING,
     SETTING,
     Const,
+    Data,
     Ref,
     Setting,
     Value,
@@ -132,9 +133,12 @@ def lossy(site: Site, fields: dict[str, Value], operands: list[Value], name: str
     each = name not in (*_BY_ROW, *_CTC)
     met = each and broadcasting.crossed(operands, broadcasting.aligned(operands))
     word = arithmetic.CROSSED if met else arithmetic.FILLED_UP if filled_up else name
-    return derivation.derived(
+    made = derivation.derived(
         word, p, operands, site.node, kind="tensor", axes=axes, keep_axes=False
     )
+    # scores and targets of each sample: whatever it is by which they seem to meet, it compares none
+    alone = all(d.placement.kind in (Kind.ROWS, *placements.EQUAL) and d.kind not in ("order", "places") for v in operands for d in data(v))
+    return tuple(a._replace(bent=a.bent - {site.node}) if alone and isinstance(a, Data) else a for a in made)
 
 
 def _of_unknown_axes(operands: list[Value]) -> bool:

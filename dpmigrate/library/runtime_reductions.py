@@ -214,7 +214,11 @@ def weighted_mean(site: Site) -> Value | None:
 
 
 def counted(site: Site) -> Value:
-    """``ddp.mean_count(n)``: what has a gradient loses it there."""
+    """``ddp.mean_count(n)``: what has a gradient loses it there; of a number that all ranks have it is
+    that number.
+    """
+    if placement_of(site.flat(site.get(0, "count") or NOTHING)).kind in placements.EQUAL:
+        return site.get(0, "count") or NOTHING
     if any(d.gradient != "none" and d.reached for d in data(site.flat(site.get(0, "count") or NOTHING))):
         return site.unknown("mean_count of what is made by the model")
     return made_of(_sum, "number of samples", placements.size())(site) or NOTHING
@@ -241,9 +245,27 @@ def of_batch(how: Placement) -> Effect:
             return site.unknown(f"{site.word} of what is no {how.how} over the samples")
         learns = any(d.gradient != "none" for d in data(given))
         made = site.data(placements.MEAN if learns else placements.UNIFORM)
-        return tuple(a._replace(whole=learns) if isinstance(a, Data) else a for a in made)
+        return tuple(a._replace(whole=learns, every=p.kind is Kind.SIZE) if isinstance(a, Data) else a for a in made)
 
     return effect
+
+
+def rows_of_batch(site: Site) -> Value:
+    """``ddp.batch_rows(x)``: the samples of all ranks, with the gradient of the rank's own."""
+    given = site.flat(site.get(0, "value") or NOTHING)
+    p = placement_of(given)
+    if p.kind is Kind.UNKNOWN:
+        return given
+    site.event("sum of the batch", given=given)
+    told = (site.constant(1, "dim", 0), site.constant(2, "segments", 1), site.constant(3, "each", 1))
+    if p.kind is not Kind.ROWS or p.padded or p.ragged or told != (p.axis, p.segments, p.times):
+        return site.unknown(f"{site.word} of what are no such rows")
+    if any(d.kind in ("order", "places") for d in data(given)):
+        return site.unknown(f"{site.word} of numbers of samples")
+    learns = any(d.gradient != "none" for d in data(given))
+    axes = given[0].axes if len(given) == 1 and isinstance(given[0], Data) else None
+    made = site.data(placements.MEAN if learns else placements.UNIFORM, axes=axes, keep_axes=False)
+    return tuple(a._replace(whole=learns, every=True) if isinstance(a, Data) else a for a in made)
 
 
 def with_gradients(effect: Effect) -> Effect:
@@ -287,6 +309,7 @@ ROWS = (
     row("weighted_mean", collective(weighted_mean)),
     row("mean_count", collective(counted)),
     row("batch_sum", collective(of_batch(placements.SUM))),
+    row("batch_rows", collective(rows_of_batch)),
     row("batch_mean", collective(of_batch(placements.MEAN))),
     row("weight_of", made_of(_rows, "target of the samples", placements.SUM)),
 )

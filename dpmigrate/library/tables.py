@@ -37,7 +37,7 @@ from dpmigrate.library import (
     modules,
     pure,
 )
-from dpmigrate.library.answers import by_numbers, is_bare, plain_part
+from dpmigrate.library.answers import by_numbers, by_sizes, is_bare, note_layer, plain_part
 from dpmigrate.library.layer_table import layer_takes
 from dpmigrate.library.protocols import Protocols, site_of
 from dpmigrate.library.public_names import MODULES_OF_TORCH
@@ -195,6 +195,7 @@ class Tables(Protocols):
         self, m: Machine, receiver: Atom, arguments: Arguments, node: ast.AST, frame: Frame
     ) -> Value | None:
         site = site_of(m, ".__call__", arguments, node, frame, receiver)
+        note_layer(site)
         for kind in self._kinds(m, receiver):
             row = OF_KIND.get((kind, "__call__"))
             if row is not None:
@@ -243,7 +244,8 @@ class Tables(Protocols):
                 missed = const(f"__{word}__")
                 m.event("no attribute", node, frame, owner=value(atom), name=missed)
         if row is not None and held:
-            return row.effect(site)
+            gives = row.effect(site)
+            return by_sizes(site, gives) if word == "getitem" and gives else gives
         if word == "getitem" and all(map(plain_part, operands[0])):
             return pure.computed(site)
         if whole != operands:

@@ -170,6 +170,8 @@ x.std()
 x.std(0)
 x.std(1)
 x.var(dim=1)
+x.var(False)
+x.std(unbiased=False)
 x.logsumexp(1)
 x.median()
 x.median(1)[0]

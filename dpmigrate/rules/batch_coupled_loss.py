@@ -19,12 +19,20 @@ With the batch divided, each rank compares only its own samples: fewer negatives
 logits = z1 @ z2.t()
 loss = F.cross_entropy(logits, torch.arange(len(z1)))
 ```
-has to gather the rows of all ranks, with gradient, before the product.
+becomes, where executing the result shows that this makes the loss that of the global batch (DPM302):
+```python
+logits = ddp.batch_rows(z1) @ ddp.batch_rows(z2.t(), dim=1)
+loss = F.cross_entropy(logits, torch.arange(ddp.batch_sum(len(z1))))
+```
+`ddp.batch_rows` has the rows of all ranks, in the order of the global batch, with W times the gradient of the rank's own: each rank makes the whole loss, and
+what DDP averages are the gradients of one process. It costs an exchange of the rows, and the loss of the global batch on every rank.
 
 ## When it is not fixed
-Always: it is a refusal, but for samples by their place, and for neighbours where the first axis may be another one than the batch's (recurrent layers
-without `batch_first`, a `collate_fn`): these are told. Two samples that belong together are best given by the data set as one.
-apply executes the result on paper: where every loss is shown to be a mean over the samples, nothing of this is said.
+By `check`, which does not execute the program, and where apply does not understand all of such a loss: code of others, choices among the samples of
+which each rank has another number, sequences that are filled up, layers with parameters behind the comparison, what is drawn for pairs, targets that are
+compared under `torch.no_grad()`, memory banks. Samples by their place, and neighbours where the first axis may be another one than
+the batch's (recurrent layers without `batch_first`, a `collate_fn`), are told. Two samples that belong together are best given by the data set as one.
+Where every loss is shown to be a mean over the samples, nothing of this is said.
 """
 
 from __future__ import annotations

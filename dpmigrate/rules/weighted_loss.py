@@ -32,12 +32,12 @@ whose gradients, averaged over the ranks, are those of the mean over the global 
 as in an evaluation under `no_grad`, nothing is exchanged.
 
 `ddp.batch_sum` (and `ddp.batch_mean`) has the value of all ranks, S = s_1 + ... + s_W, and W times the gradient of the rank's own part, so that what DDP
-averages is f'(S) (ds_1 + ... + ds_W) for any function f.
+averages is f'(S) (ds_1 + ... + ds_W) for any function f. Samples that are compared with each other are those of all ranks by `ddp.batch_rows` (DPM303).
 
 ## When it is not fixed
-Where the targets are an expression that should not be computed twice, and where sums over the batch meet the samples again (`x - x.mean()`): then it is
-refused. An evaluation that computes such a loss as well goes under `torch.no_grad()`, unless something in it takes a gradient, or one loop trains and
-evaluates: then it is refused. A loss that the model computes itself is converted there.
+Where the targets are an expression that should not be computed twice: then it is refused. An evaluation that computes such a loss as well goes under
+`torch.no_grad()`, unless something in it takes a gradient, or one loop trains and evaluates: then it is refused. A loss that the model computes itself is
+converted there.
 """
 
 from __future__ import annotations
@@ -76,10 +76,11 @@ def weighted_loss(script: Script) -> Iterator[Hit]:
         if known is not None and shown not in done:
             done[shown] = None
             yield Hit(shown, _MESSAGE, tuple(_edits(script, known)))
-    for operand, function in script.shown_bent.items():
-        if operand not in done and function in _OF_PART:
+    for operand, template in script.shown_bent.items():
+        words = _OF_PART.get(template.partition("(")[0])
+        if operand not in done and words is not None:
             done[operand] = None
-            yield Hit(operand, _OF_PART[function], (Wrap(script.span(operand), f"{script.ddp}.{function}({{}})"),))
+            yield Hit(operand, words, (Wrap(script.span(operand), f"{script.ddp}.{template}"),))
     if script.quieted:
         yield from _quieted(script, [*done, *(term for call in script.roles.backwards for term in script.losses.sums_in(call))])
 
@@ -92,6 +93,7 @@ def _quieted(script: Script, losses: Collection[ast.AST]) -> Iterator[Hit]:
 
 _FUNCTION = "a function of this mean, such as a root, is taken: the mean of what the ranks have is not that of the global batch"
 _OF_PART = {
+    "batch_rows": "the loss compares the samples of a batch with each other: each rank would compare those of its own part",
     "batch_sum": "the loss is a function of this sum over the batch: each rank would take that of its own part",
     "mean_count": "a sum over the batch is divided by this count: each rank would take that of its own part",
     "batch_mean": "the loss is a function of this mean over the batch: each rank would take that of its own part",

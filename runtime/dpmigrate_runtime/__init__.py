@@ -11,7 +11,7 @@ from ._data import distribute, local_batch, next_epoch, shard, whole
 from ._exchange import any_rank, barrier, from_main, main_folder, main_settings
 from ._gather import gather_all
 from ._hash import same_hash
-from ._losses import batch_mean, batch_sum, mean_count, sum_loss, sum_term, weight_of, weighted_mean
+from ._losses import batch_mean, batch_rows, batch_sum, mean_count, sum_loss, sum_term, weight_of, weighted_mean
 from ._model import accumulate, clean_keys, method, sync_buffers, unwrap, wrap
 from ._process_group import cleanup, setup
 from ._rank0 import main_first, main_only, main_path
@@ -28,6 +28,7 @@ __all__ = [
     "any_rank",
     "barrier",
     "batch_mean",
+    "batch_rows",
     "batch_sum",
     "clean_keys",
     "cleanup",

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+import torch.distributed as dist
 
-from ._meet import summed, total
+from ._meet import call, rows, summed, total
 from ._places import meeting
-from ._state import wire, world_size
+from ._state import STATE, rank, wire, world_size
 
 
 def sum_loss(loss: torch.Tensor) -> torch.Tensor:
@@ -97,10 +98,9 @@ def batch_sum(value: Any) -> Any:
     """The sum over the global batch, made of ``value``, a sum over this rank's part of it: for losses that are a function of such sums, as a quotient
     or a root. A collective.
 
-    A tensor of any shape, the same on every rank, or a number, which gives a number; integers and masks give the default floating dtype, other tensors
-    their own. With s_r the rank's value and W ranks the result is S = s_1 + ... + s_W on every rank, and its derivative with respect to s_r is W. So the
-    gradients of f(S), which DDP averages over the ranks, are f'(S) (ds_1 + ... + ds_W), those of one process with the whole batch.
-    In one process, and where gradients are switched off, ``value`` itself.
+    A tensor of any shape, the same on every rank, gives one of its dtype (bool: int64), a number one of its kind. With s_r the rank's value and W ranks
+    the result is S = s_1 + ... + s_W on every rank, and its derivative with respect to s_r is W. So the gradients of f(S), which DDP averages over the
+    ranks, are f'(S) (ds_1 + ... + ds_W), those of one process with the whole batch. In one process, and where gradients are switched off, ``value`` itself.
 
     Raises RuntimeError on every rank where the ranks have different numbers of elements, but on GPUs, where the host does not wait for the others.
     """
@@ -110,9 +110,52 @@ def batch_sum(value: Any) -> Any:
 def batch_mean(value: Any) -> Any:
     """The mean over the global batch, made of ``value``, a mean over this rank's part of it, of which every rank has equally many samples. A collective.
 
-    As ``batch_sum``: the result is M = (m_1 + ... + m_W) / W on every rank, and its derivative with respect to m_r is 1.
+    As ``batch_sum``: the result is M = (m_1 + ... + m_W) / W on every rank, and its derivative with respect to m_r is 1. The mean of integers has the
+    default floating dtype.
     """
     return _of_all(value, world_size(), "ddp.batch_mean")
+
+
+def batch_rows(value: torch.Tensor, dim: int = 0, segments: int = 1, each: int = 1) -> torch.Tensor:
+    """The samples of the global batch along ``dim``, made of ``value``, those of this rank's part of it: for losses that compare samples with each
+    other. A collective.
+
+    The order is that of the global batch, of which rank r has the samples r, r + W, r + 2W, ... (``DistributedSampler``, ``distribute``); ``each`` rows
+    that lie together belong to one sample. ``segments`` tensors that were put end to end (two views of each sample) are each put together by
+    themselves, and then end to end again. Everywhere but along ``dim`` the ranks have one form.
+
+    The gradient of the rank's own rows is W times that which comes back, and what comes back for those of other ranks is dropped: where every rank makes
+    the same loss of all rows, the gradients that DDP averages are those of one process. In one process, and where gradients are switched off, ``value``
+    itself.
+
+    Raises ValueError where the rank's rows cannot be parted into so many segments of samples.
+    """
+    world, mine = world_size(), rank()
+    if world == 1 or not torch.is_grad_enabled():
+        return value
+    if value.shape[dim] % (segments * each):
+        raise ValueError(f"batch_rows(): {value.shape[dim]} rows along dim {dim} are no {segments} segments of {each} for each sample")
+    first = value.transpose(0, dim).contiguous() if dim else value.contiguous()
+    with meeting("ddp.batch_rows"):
+        counts = [n for (n,) in rows(len(first))]
+        sent = first.detach().to(wire(), _SENT_AS.get(first.dtype, first.dtype))
+        parts = [torch.empty((n, *first.shape[1:]), dtype=sent.dtype, device=sent.device) for n in counts]
+        # gloo gathers tensors of one size alone
+        call(lambda: [dist.broadcast(part.copy_(sent) if i == mine else part, src=i, group=STATE.group) for i, part in enumerate(parts)])
+    ranks = [part.to(first.device, first.dtype) for part in parts]
+    ranks[mine] = _whole(first, first.detach(), world) if first.requires_grad else first
+    made = torch.cat(ranks)[_places(counts, segments, each).to(first.device)]
+    return made.transpose(0, dim) if dim else made
+
+
+def _places(counts: list[int], segments: int, each: int) -> torch.Tensor:
+    """Where the rows of the global batch are in what the ranks have, end to end; shape (sum of counts,)."""
+    keys = []
+    for r, count in enumerate(counts):
+        samples = count // (segments * each)
+        segment, row = torch.arange(count).reshape(segments, -1), torch.arange(samples * each) // each
+        keys.append((segment // max(samples * each, 1) * max(counts) + row).flatten() * len(counts) + r)
+    return torch.argsort(torch.cat(keys), stable=True)
 
 
 def _of_all(value: Any, parts: int, name: str) -> Any:
@@ -121,12 +164,35 @@ def _of_all(value: Any, parts: int, name: str) -> Any:
     if world == 1 or not torch.is_grad_enabled():
         return value
     if not isinstance(value, torch.Tensor):
-        return _of_all(torch.as_tensor(value, dtype=torch.float64), parts, name).item()
-    dtype = value.dtype if value.is_floating_point() else torch.get_default_dtype()
-    mine = value.to(dtype) * (world / parts)
+        made = torch.as_tensor(value)
+        return _of_all(made.double() if made.is_floating_point() else made, parts, name).item()
+    dtype = value.dtype
+    if not dtype.is_floating_point:
+        dtype = torch.get_default_dtype() if parts > 1 else torch.int64 if dtype == torch.bool else dtype
     flat = value.detach().to(wire(), torch.float64).reshape(-1)
     with meeting(name):
         whole = summed(flat, name)
-    # the value of all ranks, exactly, and the gradient of the rank's own part
-    made: torch.Tensor = (whole.reshape(value.shape) / parts).to(value.device, dtype) + (mine - mine.detach())
+    result = (whole.reshape(value.shape) / parts).to(value.device, dtype)
+    return _whole(value, result, world / parts) if value.requires_grad else result
+
+
+def _whole(mine: torch.Tensor, whole: torch.Tensor, times: float) -> torch.Tensor:
+    made: torch.Tensor = _Whole.apply(mine, whole, times)  # type: ignore[no-untyped-call]
     return made
+
+
+class _Whole(torch.autograd.Function):
+    """What all ranks have, with a number of times the gradient of this rank's part."""
+
+    @staticmethod
+    def forward(ctx: Any, mine: torch.Tensor, whole: torch.Tensor, times: float) -> torch.Tensor:
+        ctx.times = times
+        return whole.clone()
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        return gradients[0] * ctx.times, None, None
+
+
+#: types that gloo does not send, each with one that holds all its values
+_SENT_AS = {torch.bool: torch.uint8, torch.float16: torch.float32, torch.bfloat16: torch.float32}

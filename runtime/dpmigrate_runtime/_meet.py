@@ -38,6 +38,7 @@ _SAME: Final = {
     "ddp.mean_count": _FUNCTION,
     "ddp.batch_sum": _FUNCTION,
     "ddp.batch_mean": _FUNCTION,
+    "ddp.batch_rows": _FUNCTION,
 }
 
 

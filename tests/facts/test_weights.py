@@ -62,9 +62,9 @@ def outside(expression: str) -> tuple[Roles, ast.expr]:
     ],
 )
 def test_the_weights_of_a_function(expression: str, classes: str, ignored: str) -> None:
-    roles, node = put(expression)
+    _, node = put(expression)
     assert isinstance(node, ast.Call)
-    known = weights.of_targets(roles, node, None)
+    known = weights.of_targets(node, None)
     assert known is not None
     assert (known.classes, known.ignored) == (classes, ignored)
 
@@ -82,29 +82,19 @@ def test_the_weights_of_a_function(expression: str, classes: str, ignored: str) 
 def test_weights_that_cannot_be_written_down(expression: str) -> None:
     roles, node = put(expression)
     assert isinstance(node, ast.Call)
-    assert weights.of_targets(roles, node, None) is None
+    assert weights.of_targets(node, None) is None
     assert weights.of_elements(roles, node) is None or "weight" in expression
 
 
 def test_the_weights_of_an_object() -> None:
-    roles, node = put("criterion(out, y)")
+    _, node = put("criterion(out, y)")
     assert isinstance(node, ast.Call)
-    known = weights.of_targets(roles, node, node)
+    known = weights.of_targets(node, node)
     assert known is not None
     assert (known.classes, known.ignored) == ("criterion.weight", "criterion.ignore_index")
-    roles, node = put("nn.CrossEntropyLoss(ignore_index=0)(out, y)")
+    _, node = put("nn.CrossEntropyLoss(ignore_index=0)(out, y)")
     assert isinstance(node, ast.Call)
-    assert weights.of_targets(roles, node, node) is None
-
-
-def test_outside_of_training_nothing_is_weighted() -> None:
-    roles, node = outside("F.cross_entropy(x, y)")
-    assert isinstance(node, ast.Call)
-    assert weights.of_targets(roles, node, None) is None
-    assert weights.of_elements(roles, node) is None
-    roles, division = outside("x.sum() / y.sum()")
-    assert isinstance(division, ast.BinOp)
-    assert weights.of_count(roles, division) is None
+    assert weights.of_targets(node, node) is None
 
 
 def test_every_element_counts() -> None:

@@ -30,6 +30,8 @@ _LOADER = "DataLoader(TensorDataset(torch.ones(8, 4), torch.ones(8)), batch_size
 
 def executed(expression: str, loader: str = _LOADER) -> tuple[str, Trace]:
     text = _PROGRAM.format(expression=expression, loader=loader)
+    if "rand" in expression or "drop" in expression:
+        text = text.replace("loader =", "ddp.seed_ranks()\nloader =", 1)
     source = parse(text.encode(), "program.py")
     assert isinstance(source, Source)
     execution = Execution(link(Path("program.py"), source), Tables()).run()
@@ -69,6 +71,35 @@ def test_every_function_of_the_runtime_has_a_row(name: str) -> None:
         ("ddp.batch_sum((x * w).sum()) / x.sum()", "ratio"),
         ("(x - ddp.batch_mean((x * w).mean())).pow(2).mean()", "per rank"),
         ("(x - ddp.batch_mean(x.mean())).pow(2).mean()", "partial(mean)"),
+        ("ddp.batch_rows(x)", "uniform"),
+        ("ddp.batch_rows(x * w)", "partial(mean)"),
+        ("ddp.batch_rows(x, dim=1)", "unknown"),
+        ("ddp.batch_rows(x.sum())", "unknown"),
+        ("ddp.batch_rows(torch.arange(len(x)))", "unknown"),
+        ("ddp.batch_rows(torch.cat([x, x]))", "unknown"),
+        ("ddp.batch_rows(torch.cat([x, x]), segments=2)", "uniform"),
+        ("(ddp.batch_rows(x * w) @ ddp.batch_rows((x * w).T, dim=1)).logsumexp(1).mean()", "partial(mean)"),
+        ("(ddp.batch_rows(x * w) @ (x * w).T).logsumexp(1).mean()", "per rank"),
+        ("torch.nn.functional.dropout(ddp.batch_rows(x * w)).mean()", "per rank"),
+        ("(ddp.batch_rows(x * w) * torch.rand(4)).mean()", "per rank"),
+        ("torch.nn.functional.cross_entropy(ddp.batch_rows(x * w), t.long())", "per rank"),
+        ("torch.nn.functional.cross_entropy(ddp.batch_rows(x * w), ddp.batch_rows(t).long())", "partial(mean)"),
+        ("ddp.batch_rows(x * w)[: len(x)].mean()", "per rank"),
+        ("ddp.batch_rows(x)[: len(x)].mean()", "per rank"),
+        ("ddp.batch_rows(x * w).view(len(x), -1).max(0)[0].mean()", "per rank"),
+        ("ddp.batch_rows(x * w).split(len(x))[0].mean()", "per rank"),
+        ("(x * ddp.batch_rows(x)).mean()", "per rank"),
+        ("(x * torch.ones(ddp.batch_sum(len(x)), 4)).mean()", "per rank"),
+        ("(x * torch.eye(2 * ddp.batch_sum(len(x)))).mean()", "per rank"),
+        ("(x * torch.ones(1, 4).expand(ddp.batch_sum(x.size(0)), 4)).mean()", "per rank"),
+        ("x[torch.arange(ddp.batch_sum(len(x)))].mean()", "per rank"),
+        ("x[: ddp.batch_sum(len(x))].mean()", "per rank"),
+        ("x.view(ddp.batch_sum(len(x)), -1).mean()", "unknown"),
+        ("(x / ddp.batch_sum(len(x))).sum()", "partial(sum)"),
+        ("(x - ddp.batch_rows(x).mean()).pow(2).mean()", "partial(mean)"),
+        ("(x - ddp.batch_mean(x.mean(0))).pow(2).mean()", "partial(mean)"),
+        ("ddp.batch_rows(x * w)[torch.arange(ddp.batch_sum(len(x)))].mean()", "partial(mean)"),
+        ("(ddp.batch_rows(x * w).mean() if x.max() > 0 else ddp.batch_rows(x * w).max()).exp()", "per rank"),
         ("x[x[:, 0] > 0].sum() / ddp.mean_count((x[:, 0] > 0).sum())", "partial(mean)"),
         ("ddp.weighted_mean(x[x[:, 0] > 0].mean(), (x[:, 0] > 0).sum())", "partial(mean)"),
         ("ddp.weight_of(t)", "partial(sum)"),

@@ -128,16 +128,6 @@ _EVALUATES = "for a, b in DataLoader(val_set):\n    print(f(c, model(a), b))"
         ),
         pytest.param(
             {
-                "defs": "def f(c, a, b):\n    return c(a, b)",
-                "before": "c = nn.NLLLoss(ignore_index=0)",
-                "step": _STEP.format("loss = f(c, model(x), y)"),
-                "end": _EVALUATES,
-            },
-            "nn.NLLLoss(ignore_index=0)",
-            id="a function that evaluates too",
-        ),
-        pytest.param(
-            {
                 "defs": "class Own(nn.Module):\n    def forward(self, a, b):\n        return F.cross_entropy(a, b)",
                 "before": "c = Own() if epochs else nn.NLLLoss(weight=torch.ones(2))",
                 "setup": "epochs = int(os.environ['EPOCHS'])",
@@ -263,17 +253,6 @@ def test_a_function_of_such_a_loop() -> None:
     assert "return ddp.weighted_mean(c(a, b), ddp.weight_of(b, weight=c.weight, ignore_index=c.ignore_index))" in text
 
 
-@pytest.mark.parametrize("val", ["16, shuffle=True", "16, sampler=order", "16, True", "16, **more"])
-def test_refused_where_each_rank_evaluates_other_batches(val: str) -> None:
-    assert refused("DPM302", setup="order, more = [3, 2], {}", **_by_flag(val)) == ["nn.CrossEntropyLoss(ignore_index=0)"]
-
-
-def test_refused_where_the_other_loader_is_not_read() -> None:
-    parts = _by_flag("16")
-    parts["before"] = str(parts["before"]).replace("val = DataLoader(val_set, 16)", "val = make_val_loader()")
-    assert refused("DPM302", imports="from data import make_val_loader", **parts) == ["nn.CrossEntropyLoss(ignore_index=0)"]
-
-
 def test_a_mask_of_the_data() -> None:
     text = whole(batches="for x, (y, valid) in loader:", step=_STEP.format("loss = F.mse_loss(model(x)[valid], y[valid])"))
     assert ", y[valid].numel())\n" in text
@@ -283,23 +262,6 @@ def test_a_mask_of_the_data() -> None:
 def test_a_sum_over_the_number_of_what_is_selected_is_no_mean_over_the_batch(count: str) -> None:
     line = f"F.mse_loss(kept, y[y > 0], reduction='sum') / {count}"
     assert refused("DPM302", step=_STEP.format(f"kept = model(x)[y > 0]\nloss = {line}")) == [line]
-
-
-@pytest.mark.parametrize(
-    ("lines", "pointed"),
-    [
-        pytest.param(
-            "for c in y.unique():\n    loss = loss + F.cross_entropy(z[y == c], y[y == c])",
-            "F.cross_entropy(z[y == c], y[y == c])",
-            id="for each class that is there",
-        ),
-        pytest.param("loss = loss + (z[y > 0].mean() if (y > 0).any() else 0)", "z[y > 0].mean()", id="if there are any"),
-    ],
-)
-def test_what_only_some_ranks_come_to_is_refused(lines: str, pointed: str) -> None:
-    """The exchange would wait for ranks that have no such class."""
-    step = f"optimizer.zero_grad()\nz = model(x)\nloss = F.cross_entropy(z, y)\n{lines}\nloss.backward()\noptimizer.step()"
-    assert refused("DPM302", step=step) == [pointed]
 
 
 @pytest.mark.parametrize(
@@ -379,11 +341,6 @@ def test_in_a_module_that_the_model_calls() -> None:
     net = "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.fc, self.c = nn.Linear(8, 2), Both()\n"
     net += "    def forward(self, x, y):\n        return self.c(self.fc(x), y)"
     assert refused("DPM302", defs=_MASKED, net=net, step=_STEP.format("loss = model(x, y)"))
-
-
-def test_in_a_loss_module_that_an_evaluation_calls_with_gradients() -> None:
-    end = "total = 0\nfor x, y in DataLoader(val_set):\n    total += c(model(x), y).item()\nprint(total)"
-    assert refused("DPM302", defs=_MASKED, before="c = Both()", step=_STEP.format("loss = c(model(x), y)"), end=end)
 
 
 _PADDED = """

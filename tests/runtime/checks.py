@@ -273,12 +273,52 @@ def functions_of_sums() -> None:
     assert whole.grad is not None and weight.grad is not None
     assert torch.allclose(ddp.mean_all(weight.grad), whole.grad, rtol=1e-12)
     assert ddp.batch_sum(torch.tensor([True, mine == 0, False])).tolist() == [world, 1, 0]
+    counted = ddp.batch_sum(mine + 2)
+    assert type(counted) is int and counted == sum(r + 2 for r in range(world))
     if world > 1:
         raises(RuntimeError, "as many numbers on every rank", lambda: ddp.batch_sum(torch.ones(3 + mine)))
         raises(RuntimeError, "as many numbers on every rank", lambda: ddp.batch_sum(torch.ones(1 + mine)))
     with torch.no_grad():
         for _ in range(mine):  # nothing is exchanged
             assert ddp.batch_sum(mine) == ddp.batch_mean(mine) == mine
+
+
+@check
+def losses_of_pairs() -> None:
+    """Losses that compare samples, with parts of unlike length: those of all ranks, in the order of one process, give its value and gradient."""
+    world, mine = ddp.world_size(), ddp.rank()
+    start = torch.linspace(0.5, 1.5, 4, dtype=torch.float64)
+    samples = torch.linspace(-1.0, 9.0, 4 * (3 * world + 1), dtype=torch.float64).reshape(-1, 4).sin()
+
+    def loss(weight: torch.Tensor, x: torch.Tensor, gathered: Any = lambda v, **_: v) -> torch.Tensor:
+        z = torch.cat([torch.sin(x * weight), torch.cos(x * weight)])
+        every, turned = gathered(z, segments=2), gathered(z.T, dim=1, segments=2)
+        half = len(every) // 2
+        pairs = torch.cat([torch.arange(half, 2 * half), torch.arange(half)])
+        made: torch.Tensor = torch.nn.functional.cross_entropy(every @ turned, pairs) + gathered(x * weight)[:3].std(0).sum()
+        return made
+
+    whole, weight = start.clone().requires_grad_(), start.clone().requires_grad_()
+    expected = loss(whole, samples)
+    expected.backward()
+    found = loss(weight, samples[mine::world], ddp.batch_rows)
+    found.backward()
+    assert whole.grad is not None and weight.grad is not None
+    assert torch.allclose(found, expected, rtol=1e-12)
+    assert torch.allclose(ddp.mean_all(weight.grad), whole.grad, rtol=1e-12)
+    order = torch.arange(3 * world + 1)
+    assert ddp.batch_rows(order[mine::world]).equal(order)
+    twice = order.repeat_interleave(2)
+    assert ddp.batch_rows(order[mine::world].repeat_interleave(2), each=2).equal(twice)
+    both = torch.cat([order[mine::world].repeat_interleave(2)] * 2)
+    assert ddp.batch_rows(both, segments=2, each=2).equal(torch.cat([twice, twice]))
+    assert ddp.batch_rows(torch.tensor([mine > 0])).tolist() == [r > 0 for r in range(world)]
+    assert ddp.batch_rows(torch.tensor([0.5], dtype=torch.bfloat16)).dtype == torch.bfloat16
+    if world > 1:
+        raises(ValueError, "3 rows along dim 0 are no 2 segments", lambda: ddp.batch_rows(torch.ones(3), segments=2))
+    with torch.no_grad():
+        for _ in range(mine):  # nothing is exchanged
+            assert len(ddp.batch_rows(torch.ones(3))) == 3
 
 
 @check
