@@ -11,6 +11,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from dpmigrate.facts.carried import Carried, is_number
+from dpmigrate.facts.executed import Executed
 from dpmigrate.facts.filled import Filled, filled, is_rows, own_nodes
 from dpmigrate.facts.loops import BatchLoop
 from dpmigrate.facts.meters import Meter, meters
@@ -54,12 +55,12 @@ class Counting:
         return [f.name for f in self.filled if f.obstacle is None and f.read_after and is_rows(self.carried, f)]
 
 
-def counting(roles: Roles, loop: BatchLoop) -> Counting:
+def counting(roles: Roles, loop: BatchLoop, executed: Executed) -> Counting:
     """What the loop adds up, and whether it does nothing else."""
     carried = Carried(roles, loop)
     counters = tuple(_counters(carried))
     metered = tuple(_metered(carried, m) for m in meters(carried))
-    fills = tuple(filled(carried))
+    fills = tuple(filled(carried, executed))
     return Counting(counters, metered, fills, carried, _obstacle(carried, counters, metered, fills))
 
 

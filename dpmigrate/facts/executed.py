@@ -22,6 +22,7 @@ from dpmigrate.facts.phases import Phases
 from dpmigrate.facts.roles import Roles
 from dpmigrate.judge import before, unfinished
 from dpmigrate.library.module_tree import owned
+from dpmigrate.library.sites import GROWN
 from dpmigrate.program import Program
 
 #: the line and the column of a node
@@ -59,6 +60,12 @@ class Executed:
         if self._ran is None:
             self._ran = {_place(s) for s in result.trace.ran}
         return result.trace.ended is not None or _place(stmt) in self._ran
+
+    def from_nothing(self, joined: ast.AST) -> bool:
+        """Whether what a call puts something behind has no rows when a loop begins, however it was made."""
+        result = before(self._program)
+        events = [e for e in result.trace.of(GROWN) if _place(e.node) == _place(joined)]
+        return result.trace.ended is None and bool(events) and all(e.values["empty"] == const(True) for e in events)
 
     @property
     def unknown(self) -> set[str]:

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from dpmigrate.facts.carried import Carried, Start, is_zero
+from dpmigrate.facts.executed import Executed
 from dpmigrate.facts.names import Names
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.reasons import Why
@@ -35,6 +36,7 @@ class Filled:
     own: frozenset[int]
     obstacle: Why | None  # why its parts cannot be put together; None if they can
     in_order: bool  # the order of the batches is kept in it
+    joins: tuple[ast.AST, ...]  # where something is put behind it
     appended: bool  # what a batch gives is one element, or may be
     read_after: bool
 
@@ -43,13 +45,13 @@ _CAT = frozenset({"torch.cat", "torch.concat", "torch.concatenate", "numpy.conca
 _STACKS = frozenset({"torch.vstack", "numpy.vstack", "torch.hstack", "numpy.hstack"})
 
 
-def filled(carried: Carried) -> list[Filled]:
+def filled(carried: Carried, executed: Executed) -> list[Filled]:
     """The variables that the loop fills and that are empty, or zero, when it begins."""
     out = []
     for name in dict.fromkeys(n.id for s in carried.loop.node.body for n in walk(s) if isinstance(n, ast.Name)):
         start = carried.start(name)
-        found = _Uses(carried, name, start).filled() if start is not None else None
-        if found is not None:
+        found = _Uses(carried, name, start or Start.EMPTY).filled() if start is not None or carried.beginning(name) is not None else None
+        if found is not None and (start is not None or (found.joins and all(map(executed.from_nothing, found.joins)))):
             out.append(found)
     return out
 
@@ -66,6 +68,7 @@ class _Uses:
         self.start = start
         self.found: dict[Fills, list[ast.expr]] = {}
         self.appended = False
+        self.joins: list[ast.AST] = []
         self.own: set[int] = set()
         self.guarded = False
 
@@ -93,7 +96,7 @@ class _Uses:
         value = self.carried.beginning(self.name)
         in_order = how is not Fills.TABLE or (isinstance(value, ast.Call) and self.names.dotted(value.func).startswith("collections."))
         appended = self.appended or any(isinstance(a, ast.List | ast.Tuple) or _is_item(a) for a in adds)
-        return Filled(self.name, how, tuple(adds), frozenset(self.own), obstacle, in_order, appended, self.carried.read_after(self.name))
+        return Filled(self.name, how, tuple(adds), frozenset(self.own), obstacle, in_order, tuple(self.joins), appended, self.carried.read_after(self.name))
 
     def _is_it(self, node: ast.AST) -> bool:
         return isinstance(node, ast.Name) and node.id == self.name
@@ -112,6 +115,7 @@ class _Uses:
             if joined is not None:
                 previous, added = joined
                 self._keep(Fills.JOINED, added, stmt.targets[0], previous)
+                self.joins.append(stmt.value)
 
     def _call(self, call: ast.Call) -> None:
         func = call.func

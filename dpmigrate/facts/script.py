@@ -309,7 +309,7 @@ class Script:
     def counting(self, loop: BatchLoop) -> counters.Counting:
         """What the loop adds up and collects."""
         if loop not in self._counting:
-            self._counting[loop] = counters.counting(self.roles, loop)
+            self._counting[loop] = counters.counting(self.roles, loop, self.executed)
         return self._counting[loop]
 
     def loop_backwards(self, loop: BatchLoop) -> list[ast.Call]:

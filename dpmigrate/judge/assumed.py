@@ -28,7 +28,7 @@ def sentences(trial: Trial) -> tuple[str, ...]:
 
 
 def own_totals(trial: Trial) -> tuple[str, ...]:
-    """Totals of rank 0's own batches: the first place that tells one, and how many more there are."""
+    """Totals of rank 0's own batches, with every place that tells one or keeps it."""
     found = list(totals.of_own_batches(trial))
     known = list(dict.fromkeys(event.node for event, sure in found if sure))
     others = [e.node for e, _ in found if e.node not in known]
@@ -36,8 +36,8 @@ def own_totals(trial: Trial) -> tuple[str, ...]:
     for nodes, tells in ((known, "tells"), (list(dict.fromkeys(others)), "may tell")):
         if nodes:
             out.append(
-                f"{_first(nodes)} {tells} a total of rank 0's own batches: put the parts together "
-                "first, with ddp.sum_all (sums, counts) or ddp.mean_all (means of batches)."
+                f"{_all(trial, nodes)} {tells} a total of rank 0's own batches: put the parts together first, "
+                "with ddp.sum_all (sums, counts), ddp.mean_all (means of batches) or ddp.gather_all (rows)."
             )
     return tuple(out)
 
@@ -46,6 +46,12 @@ def drawn(trial: Trial) -> str:
     """The first draw for the samples of an evaluation that is divided, and how many more there are."""
     nodes = list(dict.fromkeys(streams.in_evaluation(trial)))
     return _first(nodes) if nodes else ""
+
+
+def _all(trial: Trial, nodes: list[ast.AST]) -> str:
+    """The text of the first node, and the functions that the others call, with their lines."""
+    others = [f"{ast.unparse(n.func) if isinstance(n, ast.Call) else 'text'} ({trial.line(n)})" for n in nodes[1:]]
+    return ", ".join([shorten(ast.unparse(nodes[0]), 70, placeholder=" …"), *dict.fromkeys(others)])
 
 
 def _first(nodes: list[ast.AST]) -> str:

@@ -20,6 +20,7 @@ from dpmigrate.execution.values import (
     Data,
     Origin,
     Ref,
+    Setting,
     Value,
     const,
     unknown,
@@ -133,7 +134,8 @@ class Watching(Tables):
         if name == "set_epoch" and made is not None:
             m.heap.write((made.number, TOLD), SET)
             m.heap.write((made.number, EPOCH), arguments.get(0, "epoch") or NONE)
-        if name in TELLING and made is not None and made.kind in UNSEEN:
+        unseen = made.kind in UNSEEN if made is not None else isinstance(receiver, Setting)
+        if name.rpartition(".")[2] in TELLING and unseen:
             Site(cast("Execution", m), name, arguments, node, frame).tell("print")
         if name == "backward" and made is not None and made.kind in UNSEEN:
             why = unknown(f"what {made.name} gives", made.node)

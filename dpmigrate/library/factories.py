@@ -7,6 +7,7 @@ from dpmigrate.execution.joins import join
 from dpmigrate.execution.placements import Kind, Placement
 from dpmigrate.execution.values import NOTHING, Data, Items, Value, data, known, placement_of, value
 from dpmigrate.library.axes import rows_of
+from dpmigrate.library.shapes import with_lengths
 from dpmigrate.library.sites import SINGLE, Site
 
 
@@ -34,7 +35,8 @@ def factory(site: Site) -> Value:
             placement = _sized(p, i) if placement.kind is Kind.UNIFORM else placements.PER_RANK
     if site.word in ("zeros", "new_zeros") and placement.kind is Kind.UNIFORM:
         placement = placements.ZERO
-    return _made(site, placement, [*sizes, *filled], axes)
+    made = _made(site, placement, [*sizes, *filled], axes)
+    return with_lengths(made, [0, *[None] * (axes - 1)]) if sizes and known(sizes[0]) == 0 else made
 
 
 def _several(site: Site, v: Value) -> bool:
@@ -176,6 +178,8 @@ def literal(site: Site) -> Value:
     kind = "array" if site.name.startswith("numpy.") else "tensor"
     if not found and _zero(site, given):
         return value(Data(kind, placements.ZERO))
+    if not site.arguments.all() or (given and site.m.known_elements(given) == []):
+        return value(Data(kind, placements.UNIFORM, axes=1, lengths=(0,)))
     if not found:
         return value(Data(kind, placements.UNIFORM, axes=_nested(site, given)))
     listed = site.m.known_elements(given)

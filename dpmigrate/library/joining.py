@@ -21,7 +21,7 @@ from dpmigrate.execution.values import (
 from dpmigrate.library.axes import on_axis, one_dim, rows_in_list, rows_of
 from dpmigrate.library.index_parts import ragged_rows
 from dpmigrate.library.shapes import axes_of
-from dpmigrate.library.sites import PART, Effect, Site, putting_together
+from dpmigrate.library.sites import GROWN, PART, Effect, Site, putting_together
 from dpmigrate.library.sizes import size_of
 
 
@@ -41,6 +41,15 @@ def _tensors(site: Site, v: Value) -> Value:
     if not any(isinstance(a, Data) and a.kind in ("tensor", RESULTS) for a in v):
         return v
     return tuple(a for a in v if isinstance(a, Data | Unknown | Differs) or site.m.object(a))
+
+
+def behind(site: Site, first: Value) -> None:
+    """Record whether what is put together stands behind nothing: before the first turn of a loop in
+    which a tensor grows it has no rows. What is made of batches has grown already.
+    """
+    begun = [a for a in first if isinstance(a, Data) and not a.sources]
+    if begun:
+        site.event(GROWN, empty=const(all(d.lengths[:1] == (0,) for d in begun)))
 
 
 def joined_rows(parts: list[Value]) -> tuple[Placement, Data | None]:
@@ -63,6 +72,7 @@ def cat(at: int = 1, default: int = 0) -> Effect:
 
     def effect(site: Site) -> Value:
         parts, exact = parts_of(site)
+        behind(site, parts[0] if exact and parts else ())
         p, found = joined_rows(parts)
         each = rows_in_list(site)
         if each is not None and (at < 0 or site.get(at, "dim") in (None, const(default))) and not default:

@@ -33,7 +33,7 @@ from dpmigrate.library.effects import (
     uniform,
 )
 from dpmigrate.library.factories import counted, factory, literal, permuted
-from dpmigrate.library.joining import cat, stack
+from dpmigrate.library.joining import behind, cat, stack
 from dpmigrate.library.products import matmul
 from dpmigrate.library.reductions import along, quantile, reduce
 from dpmigrate.library.sites import Effect, Row, Site, examples, prefixed, table
@@ -126,6 +126,12 @@ def filled_or_one(site: Site) -> Value | None:
     if site.arguments.all():
         return factory(site)
     return site.data(placements.UNIFORM, kind="number", keep_axes=False)
+
+
+def appended(site: Site) -> Value:
+    """``numpy.append(x, y)``: y behind x, along an axis that may be none."""
+    behind(site, site.flat(site.get(0, "arr") or NOTHING))
+    return unestablished("which axis of an array is changed")(site)
 
 
 def array_saved(site: Site) -> Value:
@@ -244,8 +250,9 @@ np.vstack([x.numpy(), y.numpy()])
         _DOC,
     ),
     Row("numpy.stack", array(stack), ("np.stack([x.numpy(), y.numpy()], 1)",), _DOC),
+    Row("numpy.append", array(appended), ("np.append(np.empty(0), np.ones(3))",), _DOC),
     Row("""
-numpy.append numpy.insert numpy.delete numpy.pad numpy.gradient numpy.apply_along_axis
+numpy.insert numpy.delete numpy.pad numpy.gradient numpy.apply_along_axis
 numpy.put numpy.choose
 """, array(unestablished("which axis of an array is changed")), examples("""
 np.pad(np.ones(3), 1)

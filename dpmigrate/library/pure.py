@@ -160,7 +160,8 @@ def _in_part(site: Site) -> None:
 def member(site: Site) -> Value:
     """An attribute: a part of the object, or a method of it."""
     if isinstance(site.receiver, Data):
-        return value(site.receiver)
+        writes = site.word.startswith(WRITING)
+        return value(Method(site.receiver, site.word) if writes else site.receiver)
     made = site.object
     assert made is not None and site.receiver is not None
     whole = value(site.receiver)

@@ -37,6 +37,8 @@ from dpmigrate.execution.values import (
 
 #: the event of what goes by the padding of sequences as well
 PADDING = "padding read"
+#: the event of something that is put behind another: whether that is known to have no rows
+GROWN = "put behind"
 #: a field of ``range(a, n)`` where n is not known, and of what is made of it: all are at least a
 LEAST = "#at least"
 #: whether autograd records: a field of the process

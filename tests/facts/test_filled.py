@@ -45,7 +45,7 @@ def _all(body: str, before: str, after: str = "print(v)", top: str = "") -> tupl
     found = script(_PROGRAM.format(top=top, **parts))
     (loop,) = found.roles.eval_loops
     carried = Carried(found.roles, loop)
-    return carried, filled(carried)
+    return carried, filled(carried, found.executed)
 
 
 def _one(body: str, before: str, after: str = "print(v)", top: str = "") -> Filled | None:

@@ -88,3 +88,17 @@ def test_sums_of_sizes_that_are_shown(shown: str, told: bool) -> None:
 def test_decisions_are_not_averaged(turn: str, wrong: bool) -> None:
     found = [f for f in judged(result(turn=turn)).faults if "averaged" in f.words and f.invariant == TOTALS]
     assert bool(found) is wrong, found
+
+
+_GROWN = {"epoch": "kept = torch.ones(1, 2)", "turn": "kept = torch.cat((kept, out.detach()))"}
+
+
+def test_every_place_that_tells_or_keeps_a_total_is_named() -> None:
+    """What grows and is not put together: by a logger of a configuration, of which nothing is known, by a table, a list."""
+    top = "import json, logging, pickle\nimport pandas as pd\nargs = json.load(open('args.json'))\n"
+    told = "score = kept.sum().cos().item()\nargs.logger.info('score %.2f' % score)\ntable = pd.DataFrame(kept.numpy())"
+    kept = "table.to_csv('kept.csv')\ntable[:2].to_json('kept.json')\npickle.dump({'score': score}, open('kept.pickle', 'wb'))"
+    (words,) = judged(result(epoch=top + _GROWN["epoch"], turn=_GROWN["turn"], end=f"{told}\n{kept}")).own_totals
+    where = words.partition(" tell")[0]
+    assert where.startswith("args.logger.info('score %.2f' % score), ")
+    assert [w.partition(" (line")[0] for w in where.split(", ")[1:]] == ["table.to_csv", "table[:2].to_json", "pickle.dump"]

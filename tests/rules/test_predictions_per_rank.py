@@ -65,6 +65,35 @@ def test_lists_of_a_training_loop() -> None:
     assert after(**_training("kept.append(y)", end="kept = torch.cat(kept)\nprint(kept)")) == ["kept = ddp.gather_all(kept)"]
 
 
+@pytest.mark.parametrize(
+    ("start", "gathered"),
+    [
+        pytest.param("torch.tensor(())", True, id="an empty tuple"),
+        pytest.param("torch.tensor((), device='cpu').float()", True, id="moved and cast"),
+        pytest.param("torch.zeros(2).new_empty((0, 2))", True, id="like another tensor"),
+        pytest.param("torch.ones(no, 2)", True, id="as many rows as a variable says"),
+        pytest.param("nothing()", True, id="by a function"),
+        pytest.param("torch.ones(1, 2)", False, id="one row"),
+        pytest.param("torch.zeros(1, 0)", False, id="one empty row"),
+    ],
+)
+def test_what_grows_from_nothing(start: str, gathered: bool) -> None:
+    """Whether it begins without rows is known from its execution, however it is written."""
+    defs = """
+        no = 0
+
+        def nothing():
+            return torch.zeros(size=(0, 2))
+    """
+    parts = _training("kept = torch.cat((kept, model(x).detach()), 0)", start=f"kept = {start}")
+    assert ("kept = ddp.gather_all(kept)" in after(defs=defs, **parts)) is gathered
+
+
+def test_an_array_that_grows_from_nothing() -> None:
+    parts = _training("kept = np.append(kept, y.numpy())", start="kept = np.ones(shape=0)")
+    assert "kept = ddp.gather_all(kept)" in after(defs="import numpy as np", **parts)
+
+
 def test_lists_with_one_element_a_batch_are_not_gathered() -> None:
     assert found("DPM606", **_training("kept.append(y)")) == []
     assert found("DPM606", **_training("kept += [y.sum()]")) == []
