@@ -128,7 +128,7 @@ def filled_or_one(site: Site) -> Value | None:
     return site.data(placements.UNIFORM, kind="number", keep_axes=False)
 
 
-def appended(site: Site) -> Value:
+def appended(site: Site) -> Value | None:
     """``numpy.append(x, y)``: y behind x, along an axis that may be none."""
     behind(site, site.flat(site.get(0, "arr") or NOTHING))
     return unestablished("which axis of an array is changed")(site)
