@@ -768,3 +768,23 @@ def test_sums_that_count_samples_twice_are_told(tmp_path: Path, loader: str, tot
     (outcome,) = engine.apply([path], Settings(), engine.Writing(write=False))
     assert outcome.status is Status.CHANGED, outcome
     assert any("count those again" in n for n in outcome.notes) is told
+
+
+@pytest.mark.parametrize(
+    ("shown", "told"),
+    [
+        ("print(100 * total / max(seen, 1))", False),
+        ("print(float(total) / seen, round(total * 100.0 / seen, 2))", False),
+        ("print(total / seen, total / len(data))", True),
+        ("print(total / seen, total)", True),
+    ],
+)
+def test_sums_that_are_divided_by_each_other_are_not_told(tmp_path: Path, shown: str, told: bool) -> None:
+    path = tmp_path / "train.py"
+    text = SCRIPT.format(imported="", model="nn.Linear(4, 2)", loss="nn.functional.mse_loss(model(x), y)")
+    adds = "optimizer.step()\n            total += loss.item() * len(x)\n            seen += len(x)\n"
+    text = text.replace("        for x, y in", "        total = seen = 0.0\n        for x, y in").replace("optimizer.step()\n", f"{adds}        {shown}\n")
+    path.write_text(text)
+    (outcome,) = engine.apply([path], Settings(), engine.Writing(write=False))
+    assert outcome.status is Status.CHANGED, outcome
+    assert any("count those again" in n for n in outcome.notes) is told

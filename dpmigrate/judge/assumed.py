@@ -33,8 +33,9 @@ def own_totals(trial: Trial) -> tuple[str, ...]:
     known = list(dict.fromkeys(event.node for event, sure in found if sure))
     others = [e.node for e, _ in found if e.node not in known]
     out = []
-    for nodes, tells in ((known, "tells"), (list(dict.fromkeys(others)), "may tell")):
+    for nodes, sure in ((known, True), (list(dict.fromkeys(others)), False)):
         if nodes:
+            tells = "may tell" if not sure else "tell" if nodes[1:] else "tells"
             out.append(
                 f"{_all(trial, nodes)} {tells} a total of rank 0's own batches: put the parts together first, "
                 "with ddp.sum_all (sums, counts), ddp.mean_all (means of batches) or ddp.gather_all (rows)."

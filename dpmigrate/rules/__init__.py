@@ -124,11 +124,12 @@ def notes(script: Script, drawn: str = "") -> tuple[str, ...]:
 
 def _fills_up(script: Script) -> bool:
     """Whether totals are put together of batches of which a sampler fills the last one up with samples that it repeats."""
+    from dpmigrate.facts.ratios import divided_otherwise
     from dpmigrate.facts.totals import totals
 
     dropped = {c for c in script.train_loader_calls if is_given(script.argument(c, "drop_last", 8))}
     loops = (b for b in script.roles.train_loops if any(v.node in script.train_loader_calls and v.node not in dropped for v in b.loaders))
-    return not script.sizes.smaller_left_out and any(totals(script, b).sums for b in loops)
+    return not script.sizes.smaller_left_out and any(divided_otherwise(script, b, totals(script, b).sums) for b in loops)
 
 
 def _loops(count: int, one: str, several: str) -> str:

@@ -2,8 +2,8 @@
 
 ## What it finds
 Lists, tensors and arrays that a loop over batches fills and that are read after it: `preds.append(out.cpu())` and `torch.cat(preds)`, `preds.extend(…)`,
-`preds += out.tolist()`, `preds = np.append(preds, out)`, `preds = torch.cat((preds, out))`, also with `None` at first, and dicts of such lists. Whether a tensor or array
-begins without rows is known from its text or its execution: `torch.zeros(0, 4)`, `torch.tensor(())`, what a function makes.
+`preds += out.tolist()`, `preds = np.append(preds, out)`, `preds = torch.cat((preds, out))`, also with `None` at first, and dicts of such lists. Whether a
+tensor or array begins without rows is known from its text or its execution: `torch.zeros(0, 4)`, `torch.tensor(())`, what a function makes.
 
 ## Why it matters
 F1, AUC, BLEU or mAP of one rank's part are wrong, and the mean of the ranks' values is wrong too: such metrics are not sums over samples. A file of
