@@ -12,6 +12,7 @@ from dpmigrate.execution.values import Value, const
 from dpmigrate.judge.notes import MOVED
 from dpmigrate.library.layers import has_parameters
 from dpmigrate.library.module_tree import owned
+from dpmigrate.library.modules import MODEL
 
 if TYPE_CHECKING:
     from dpmigrate.judge.judged import Judged
@@ -27,7 +28,9 @@ def noted(m: Judged, model: Value, node: ast.AST, frame: Frame) -> None:
         layers = [o for n in owned(m, made.number) if (o := m.heap.objects[n]).kind == "module"]
         trained = [o for o in layers if has_parameters(m, o)]
         moved = {const(True)[0] in (m.heap.read((o.number, MOVED)) or ()) for o in trained}
-        if len(moved) > 1 and not any(_elsewhere(o) for o in trained):
+        # parts of a model of a library are made where the program first asks for them
+        whole = not any(o.extra == MODEL for o in (made, *layers))
+        if len(moved) > 1 and whole and not any(_elsewhere(o) for o in trained):
             m.event(_EVENT, node, frame)
 
 

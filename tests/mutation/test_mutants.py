@@ -157,7 +157,8 @@ def test_a_program_that_cannot_be_run_is_told_apart(subject: Subject, made: list
 def test_what_is_told_beside_the_right_result_is_noticed() -> None:
     with opened(Key("amp_resume_scaler", "train.py")) as subject:
         mutant = named(list(mutants(subject)), "DPM321:['scaler']=:missing")
-        result = judged(subject, mutant)
+        with mock.patch.object(equivalent, "RULES", ()):  # else it is as right as the right result
+            result = judged(subject, mutant)
     assert (result.outcome, "without its GradScaler" in result.why) == (Outcome.TOLD, True)
 
 
@@ -172,7 +173,7 @@ def test_a_finding_that_loses_its_edit_is_not_left_to_the_user() -> None:
 
 def test_what_is_told_is_compared_without_its_lines() -> None:
     judgement = Judgement((), ("train.py:12 tells it, line 7",), (), True)
-    assert static.sentences(Judged({}, judgement)) == {"train.py tells it"}
+    assert static.sentences(Judged({}, judgement)) == {"tells it"}
     assert static.sentences({}) == static.sentences(None) == set()
 
 

@@ -1,0 +1,25 @@
+"""A model of which only some layers are moved to a device is refused where it is wrapped."""
+
+from __future__ import annotations
+
+import pytest
+
+from dpmigrate.judge import faults, moved_in_part
+from tests.judge.trained import result
+
+_PAIR = "class Pair(nn.Module):\n    def __init__(self, **how):\n        super().__init__()\n        self.a, self.b = nn.Linear(2, 2, **how), nn.Linear(2, 2)\n"
+
+
+@pytest.mark.parametrize(
+    ("made", "wrong"),
+    [
+        pytest.param("other = Pair()\nother.a.to('cuda')", True, id="one layer"),
+        pytest.param("other = Pair().to('cuda')", False, id="all"),
+        pytest.param("other = Pair()", False, id="none"),
+        pytest.param("other = Pair(device='cuda')\nother.a.to('cuda')", False, id="layers that may be made there"),
+        pytest.param("import timm\nother = timm.create_model('a').to('cuda')\nfor p in other.encoder.parameters():\n    p.requires_grad = False", False, id="of a library"),
+    ],
+)
+def test_models_moved_in_part(made: str, wrong: bool) -> None:
+    found = [f for f in faults(result(last=f"{_PAIR}\n{made}\nother = ddp.wrap(other)")) if f.invariant == moved_in_part.NAME]
+    assert bool(found) is wrong, found
