@@ -20,7 +20,7 @@ from dpmigrate.facts.names import FunctionNode, Names
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.phases import Phases
 from dpmigrate.facts.roles import Roles
-from dpmigrate.judge import before, unfinished
+from dpmigrate.judge import asked_early, before, unfinished, written_anew, written_by_all
 from dpmigrate.library.module_tree import owned
 from dpmigrate.library.sites import GROWN
 from dpmigrate.program import Program
@@ -155,6 +155,21 @@ def unfinished_loads(program: Program) -> set[Place]:
     """Where ``torch.load`` may read a file that the program has saved before: rank 0, which alone saves, may still be writing it."""
     result = before(program)
     return {_place(e.node) for e in result.trace.of("load") if unfinished(e) is not None}
+
+
+def early_questions(program: Program) -> set[Place]:
+    """Where the program asks for a file, or reads one, that it has written just before: rank 0, which alone writes, may still be at it."""
+    return {_place(node) for node in asked_early(before(program))}
+
+
+def files_of_all(program: Program) -> set[Place]:
+    """Where the program writes a file under a name that all ranks would have, whatever object it is that writes."""
+    return {_place(node) for node in written_by_all(before(program))}
+
+
+def files_in_turn(program: Program) -> set[Place]:
+    """Where the program writes a file anew that it has read in the same turn of a loop over a folder."""
+    return {_place(node) for node in written_anew(before(program))}
 
 
 def _loaders(events: Iterable[Event]) -> set[int]:

@@ -11,7 +11,7 @@ from dpmigrate.facts.names import FunctionNode, Loop, position
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.outside import waits_for_somebody
 from dpmigrate.facts.ranks import left_to_main, run_apart, run_by_all
-from dpmigrate.facts.readback import loaded_back, read_backs, waits_at
+from dpmigrate.facts.readback import asked_back, loaded_back, read_backs, waits_at
 
 if TYPE_CHECKING:
     from dpmigrate.facts.script import Script
@@ -52,6 +52,8 @@ def waits_for_files(script: Script) -> Iterator[tuple[ast.Call, ast.stmt]]:
         yield call, script.names.statement(call)
     for call in read_backs(script):
         yield call, waits_at(script, call)
+    for call in asked_back(script):
+        yield call, script.names.statement(call)
 
 
 def after_training(script: Script, node: ast.AST, seen: frozenset[ast.AST]) -> bool:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from dpmigrate.facts.names import FunctionNode, Loop, position
+from dpmigrate.facts.names import FunctionNode, Loop, last, position
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.outside import COMMANDS
 from dpmigrate.facts.paths import path_forms
@@ -31,6 +31,10 @@ _READ = (
     ),
     *("joblib.load", "safetensors.torch.load_file", "torch.jit.load", "h5py.File", "?.open", "io.open", "codecs.open", "gzip.open"),
 )
+_ASKS = frozenset(
+    {"exists", "isfile", "is_file", "lexists", "getsize", "getmtime", "getctime", "stat", "listdir", "scandir", "walk", "glob", "iglob", "rglob", "iterdir"}
+    | {"open", "read_text", "read_bytes", "imread", "loadtxt", "loadmat", "load", "fromfile", "ZipFile", "File", "read_image", "read_csv", "read_json"}
+)
 _READ_METHODS = ("read_text", "read_bytes")
 _WRITE_METHODS = ("write_text", "write_bytes")
 
@@ -51,6 +55,26 @@ def loaded_back(script: Script) -> Iterator[ast.Call]:
     found = [c for c in loads if _all_read(script, c) and not parted(script.roles, c)]
     places = script.unfinished_loads if found else frozenset()
     yield from (c for c in found if position(c) in places)
+
+
+def asked_back(script: Script) -> Iterator[ast.Call]:
+    """The questions about a file that the program has written just before, which all ranks come to: its size, its text, what is in its folder."""
+    asked = [c for c in script.roles.calls if last(c.func) in _ASKS and _all_read(script, c) and not parted(script.roles, c)]
+    saves = [script.names.statement(w) for w in (*writes(script), *script.calls("torch.save"), *_opening(script))] if asked else []
+    found = [c for c in asked if any(script.values.order.when(c, s) != "before" for s in saves)]
+    places = script.early_questions if found else frozenset()
+    for call in found:
+        stmt = script.names.statement(call)
+        above = script.names.parent.get(stmt)
+        other = isinstance(above, ast.If) and above.orelse == [stmt]  # perhaps an elif
+        if position(call) in places and not other and not (isinstance(stmt, ast.While) and script.names.is_inside(call, stmt.test)):
+            yield call
+
+
+def _opening(script: Script) -> Iterator[ast.AST]:
+    """The calls that open files for writing."""
+    yield from (script.names.parent[path] for path in opened(script))
+    yield from (call for call, _ in script.methods(*_WRITE_METHODS))
 
 
 def read_in_a_step(script: Script) -> Iterator[ast.Call]:

@@ -14,7 +14,8 @@ from dpmigrate.facts.control import uniform
 from dpmigrate.facts.decisions import drawn
 from dpmigrate.facts.dormant import take_out
 from dpmigrate.facts.entry import Entry, find_entry
-from dpmigrate.facts.executed import Executed, take_out_untrained, training_side, unfinished_loads
+from dpmigrate.facts.executed import Executed, early_questions, files_in_turn, files_of_all, take_out_untrained, training_side, unfinished_loads
+from dpmigrate.facts.folders import folder_loops
 from dpmigrate.facts.inputs import InputGradient, input_gradients
 from dpmigrate.facts.loops import BatchLoop, rounds
 from dpmigrate.facts.modes import default_path
@@ -385,6 +386,26 @@ class Script:
     def unfinished_loads(self) -> frozenset[tuple[int, int]]:
         """Where ``torch.load`` may read a file that the program has saved before."""
         return frozenset(unfinished_loads(self.program))
+
+    @cached_property
+    def early_questions(self) -> frozenset[tuple[int, int]]:
+        """Where the program asks for a file that it has written just before."""
+        return frozenset(early_questions(self.program))
+
+    @cached_property
+    def files_of_all(self) -> frozenset[tuple[int, int]]:
+        """Where the program writes a file under a name that all ranks would have."""
+        return frozenset(files_of_all(self.program))
+
+    @cached_property
+    def files_in_turn(self) -> frozenset[tuple[int, int]]:
+        """Where the program writes a file anew that it has read in the same turn of a loop over a folder."""
+        return frozenset(files_in_turn(self.program))
+
+    @cached_property
+    def folder_loops(self) -> tuple[ast.For, ...]:
+        """The loops over the files of a folder that write them anew, and that rank 0 can run alone."""
+        return tuple(folder_loops(self))
 
     def evaluates_too(self, loop: BatchLoop) -> bool:
         """Whether a training loop goes over loaders as well that are not trained on."""

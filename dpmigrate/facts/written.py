@@ -6,8 +6,9 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from dpmigrate.facts.names import last
+from dpmigrate.facts.names import last, position
 from dpmigrate.facts.outside import COMMANDS, changes_files, fetches
+from dpmigrate.judge import SAVES
 
 if TYPE_CHECKING:
     from dpmigrate.facts.script import Script
@@ -68,7 +69,14 @@ def _words(script: Script, mode: ast.expr | None) -> list[str]:
 
 def writes(script: Script) -> Iterator[ast.Call]:
     """The other calls that write a file, of which rank 0 alone will do so: ``np.save``, ``plt.savefig``."""
-    yield from (call for call in script.roles.calls if changes_files(script.roles, call) and last(call.func) not in _REMOVE)
+    yield from (call for call in script.roles.calls if last(call.func) not in _REMOVE and (changes_files(script.roles, call) or saves(script, call)))
+
+
+def saves(script: Script, call: ast.Call) -> bool:
+    """Whether a statement saves something under a name that all ranks would have, as an execution on paper says: of objects that no table knows, too."""
+    named = SAVES.match(last(call.func)) is not None and bool(call.args or call.keywords) and script.is_statement(call) is not None
+    own = script.names.dotted(call.func).startswith("torch.")  # these have a rule of their own
+    return named and not own and position(call) in script.files_of_all
 
 
 def makers(script: Script) -> frozenset[ast.AST]:

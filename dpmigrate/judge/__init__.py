@@ -44,6 +44,7 @@ from dpmigrate.judge import (
     wrapped,
 )
 from dpmigrate.judge.bent import Bent
+from dpmigrate.judge.shared_files import SAVES, asked_early, written_anew, written_by_all
 from dpmigrate.judge.trial import Fault, Trial, before, executed
 from dpmigrate.program import Program
 
@@ -145,4 +146,7 @@ def _means(case: Trial) -> bool:
     return bool(losses) and not unseen and all(p == placements.MEAN for p in losses)
 
 
-__all__ = ["ALONE", "COUPLED", "TOTALS", "Bent", "Fault", "Judgement", "Trial", "before", "executed", "faults", "judged", "unfinished"]
+__all__ = [
+    "ALONE", "COUPLED", "SAVES", "TOTALS", "Bent", "Fault", "Judgement", "Trial", "asked_early", "before", "executed", "faults", "judged",
+    "unfinished", "written_anew", "written_by_all",
+]  # fmt: skip

@@ -22,6 +22,7 @@ from dpmigrate.execution.values import (
     origins,
 )
 from dpmigrate.judge.judged import Judged
+from dpmigrate.judge.shared_files import asked_early, written_anew, written_by_all
 from dpmigrate.judge.trial import Fault, Trial
 from dpmigrate.library.module_tree import MODULES, owned
 from dpmigrate.library.stdlib import CLOCK
@@ -49,6 +50,13 @@ def faults(trial: Trial) -> Iterator[Fault]:
     yield from _old_names(trial)
     yield from _done_by_all(trial)
     yield from _after_turns(trial)
+    for node in written_by_all(trial.result):
+        yield trial.fault(node, ALONE, "every rank writes this file")
+    for node in asked_early(trial.result):
+        words = "rank 0 may still be writing the file that this asks for: barrier() is missing"
+        yield trial.fault(node, NAME, words)
+    for node in written_anew(trial.result):
+        yield trial.fault(node, NAME, "other ranks may still be reading the file of this folder that rank 0 writes here")
     for event in trial.result.trace.of("load"):
         if any(o.kind == "state" for o in trial.objects(event.values["path"])):
             yield trial.fault(event.node, NAME, "a state is loaded here, and no file that holds one")

@@ -25,7 +25,7 @@ from dpmigrate.execution.values import (
     const,
     known,
 )
-from dpmigrate.judge import left_on_cpu, moved_in_part, overtaken, workers
+from dpmigrate.judge import left_on_cpu, moved_in_part, overtaken, shared_files, workers
 from dpmigrate.judge.cached import cached, hands_out, undivided
 from dpmigrate.judge.given import multiplied
 from dpmigrate.judge.handling import Handling
@@ -83,6 +83,7 @@ class Judged(Wrapping, Handling):
         unseen = tuple(a for a in callee if isinstance(a, Unknown))
         if backward and unseen:
             self.event("judge backward of unseen", node, frame, why=unseen)
+        shared_files.noted(self, callee, arguments, node, frame)
         before, self.sole = self.sole, len({self._kind(a) for a in callee if a != UNBOUND}) == 1
         result = super().call(callee, arguments, node, frame)
         self.sole = before
@@ -159,6 +160,8 @@ class Judged(Wrapping, Handling):
                 return {"over": over, "as they come": const(self._as_they_come(values["iterable"]))}
             case "judge statistics":
                 return {"over": self._over()}
+            case shared_files.WRITES | shared_files.ASKS | shared_files.REWRITES:
+                return {"of a sample": const(self._in_sample())}
             case "open" | "files" | "typed":
                 in_turn = const(self.heap.read(FIRST) == const(True))
                 return {"in turn": in_turn, "late": const(self.removing)}
@@ -183,6 +186,7 @@ class Judged(Wrapping, Handling):
         """What an event changes of what is noted, whether it happened before or not."""
         match kind:
             case "backward":
+                shared_files.met(self)  # gradients are averaged: rank 0 has come here as well
                 self.heap.write(BEGUN, const(True))
                 self.heap.write(READ, NONE)
                 self.trained = len(self.trace.events)
@@ -195,6 +199,7 @@ class Judged(Wrapping, Handling):
             case "streams joined":  # what is drawn now is for the next training
                 self.heap.write(BEGUN, const(False))
             case "collective":  # rank 0 has come here as well
+                shared_files.met(self)
                 self.heap.write(WRITTEN, NONE)
                 self.heap.write(READ, NONE)
                 self.removing = False

@@ -3,6 +3,9 @@
 ## What it finds
 Statements such as `shutil.copyfile(…)`, `shutil.rmtree(…)`, `os.remove(…)`, `plt.savefig(…)`, `df.to_csv(…)`, `save_image(…)`, `np.save(…)`,
 `model.save_pretrained(…)`, and exports: `torch.onnx.export(…)`, `torch.jit.script(model).save(…)`, `safetensors`, a profiler's `export_chrome_trace`.
+What else saves something under a name that all ranks have, whatever object it is: `image.resize(size).save(path)`, `mesh.export("a.obj")`. An execution of
+the program on paper says so.
+A loop over the files of a folder that writes them anew goes to rank 0 as a whole.
 Files that are sent to a hub or a store (`api.upload_file(…)`, `model.push_to_hub(…)`), also where the result is used.
 
 ## Why it matters
@@ -29,11 +32,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dpmigrate.edit import AddImport, After, Edit
+from dpmigrate.edit import AddImport, After, Edit, Enclose
 from dpmigrate.facts.names import last
 from dpmigrate.facts.outside import changes_files, sends_files
 from dpmigrate.facts.ranks import reached_together
 from dpmigrate.facts.script import Script
+from dpmigrate.facts.written import saves
 from dpmigrate.model import Fix, Severity, is_main_guard
 from dpmigrate.rules._base import Hit, rule
 from dpmigrate.rules._edits import by_main
@@ -41,8 +45,13 @@ from dpmigrate.rules._edits import by_main
 
 @rule("DPM507", severity=Severity.ERROR, fix=Fix.SAFE)
 def file_changed_by_every_rank(script: Script) -> Iterator[Hit]:
+    for loop in script.folder_loops:
+        alone = Enclose(script.span(loop), script.span(loop), f"if {script.ddp}.is_main():")
+        yield Hit(loop, "every rank would read the files of this folder while others write them anew", (alone, AddImport(script.import_line)))
     for call in script.roles.calls:
-        changes = script.is_statement(call) is not None and changes_files(script.roles, call)
+        changes = script.is_statement(call) is not None and (changes_files(script.roles, call) or saves(script, call))
+        if any(script.names.is_inside(call, loop) for loop in script.folder_loops):
+            continue
         if (changes or sends_files(script.roles, call)) and not script.made_once(call):
             edits: list[Edit] = [by_main(script, call), AddImport(script.import_line)]
             whole = _whole(script, call)
