@@ -50,10 +50,12 @@ def waits_for_files(script: Script) -> Iterator[tuple[ast.Call, ast.stmt]]:
     """The calls that read what rank 0 may just have written, with the statement before which the ranks wait for it."""
     for call in dict.fromkeys((*late_listings(script), *late_loads(script), *loaded_back(script))):
         yield call, script.names.statement(call)
-    for call in read_backs(script):
+    known = list(read_backs(script))
+    for call in known:
         yield call, waits_at(script, call)
     for call in asked_back(script):
-        yield call, script.names.statement(call)
+        if call not in known:
+            yield call, script.names.statement(call)
 
 
 def after_training(script: Script, node: ast.AST, seen: frozenset[ast.AST]) -> bool:

@@ -60,7 +60,8 @@ def loaded_back(script: Script) -> Iterator[ast.Call]:
 def asked_back(script: Script) -> Iterator[ast.Call]:
     """The questions about a file that the program has written just before, which all ranks come to: its size, its text, what is in its folder."""
     asked = [c for c in script.roles.calls if last(c.func) in _ASKS and _all_read(script, c) and not parted(script.roles, c)]
-    saves = [script.names.statement(w) for w in (*writes(script), *script.calls("torch.save"), *_opening(script))] if asked else []
+    written = (*writes(script), *script.calls("torch.save"), *_opening(script)) if asked else ()
+    saves = [script.names.statement(w) for w in written if not script.made_once(w) and not any(script.names.is_inside(w, b.first) for b in script.builds)]
     found = [c for c in asked if any(script.values.order.when(c, s) != "before" for s in saves)]
     places = script.early_questions if found else frozenset()
     for call in found:

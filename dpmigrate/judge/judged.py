@@ -62,12 +62,18 @@ class Judged(Wrapping, Handling):
         self.late: dict[ast.AST, None] = {}
         #: where rank 0 writes a file that others may still be reading
         self.rewritten: dict[ast.AST, None] = {}
+        #: the functions and methods of the program
+        self.own_names = frozenset(
+            n.name for p in program.parts for n in ast.walk(p.tree) if isinstance(n, ast.FunctionDef)
+        )
         #: whether each rank has drawn numbers of its own since samples were asked for
         self.drew = False
         #: the loaders for whose samples each rank draws numbers of its own
         self.drawn_for: set[int] = set()
         #: how many events there were at the last backward pass: what comes after them trains nothing
         self.trained = 0
+        #: the files that rank 0 has written in its own branches since the ranks met
+        self.written_apart: frozenset[str] = frozenset()
         #: whether rank 0 may still be removing a folder
         self.removing = False
         # what a call finds is the same then before and after the first module is called, and before and

@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.engine import Execution
@@ -33,8 +34,11 @@ from dpmigrate.execution.values import (
     const,
     known,
 )
-from dpmigrate.judge.spelt_paths import SUFFIX, bare, folder, listed_folders, loops_of, makes_path, named, named_after
+from dpmigrate.judge.spelt_paths import SUFFIX, bare, folder, last, listed_folders, loops_of, makes_path, named, named_after
 from dpmigrate.library.files import FIRST
+
+if TYPE_CHECKING:
+    from dpmigrate.judge.judged import Judged
 
 #: the events of a file that is written, and of a question about one that rank 0 may be writing
 WRITES, ASKS = "judge file written", "judge file asked for"
@@ -47,7 +51,7 @@ READING = (PROCESS, "judge files of a folder")
 _RUNTIME = "dpmigrate_runtime."
 #: the names of what writes a file
 SAVES = re.compile(
-    r"save|im(save|write)$|m(im)?(save|write)$|volwrite$|export|dump$|write_\w|"
+    r"save|tofile$|im(save|write)$|m(im)?(save|write)$|volwrite$|export|dump$|write_\w|"
     r"to_(csv|excel|feather|file|filename|disk|hdf|html|image|json|latex|markdown|netcdf|parquet|pickle|stata|zarr)$"
 )
 #: functions of this name write a file, methods what they are given
@@ -66,7 +70,7 @@ _LISTING_METHODS = frozenset({"iterdir", "glob", "rglob"})
 _READS = re.compile(r"(read_\w+|imread|mimread|load(txt|mat)?|fromfile|genfromtxt|open)$")
 
 
-def noted(m: Execution, callee: Value, arguments: Arguments, node: ast.AST, frame: Frame) -> None:
+def noted(m: Judged, callee: Value, arguments: Arguments, node: ast.AST, frame: Frame) -> None:
     """Note of a call, before it is made, what files it writes or asks for."""
     names = {_name(m, atom, node) for atom in callee}
     name = names.pop() if len(names) == 1 else ""
@@ -77,14 +81,19 @@ def noted(m: Execution, callee: Value, arguments: Arguments, node: ast.AST, fram
     asked = frozenset[str]() if written else call.keys_asked()
     if not (written or asked) or m.heap.read(FIRST) == const(True):  # in turn the others come when it is there
         return
-    if written and (call.by_runtime or _by_rank_0(m)):
-        _remember(m, RECENT, frozenset(k for e, v in written for k in (*call.keys(e, v), *call.folders(e, v))))
+    alone = m.parted is not None and m.parted.origin.word.startswith("rank 0")
+    if written and (call.by_runtime or alone or f"{_RUNTIME}setup" not in m.trace.foreign):
+        keys = frozenset(k for e, v in written for k in (*call.keys(e, v), *call.folders(e, v)))
+        if alone:  # what a branch leaves that rank 0 alone takes is another value on each rank
+            m.written_apart |= keys
+        else:
+            _remember(m, RECENT, keys)
         if any(_held(m, READING) & set(call.entries(e)) for e, _ in written):
             m.event(REWRITES, node, frame)
     if call.saves and written and all(_one(v) for _, v in written):
         m.event(WRITES, node, frame)
     if asked and m.parted is None:
-        if asked & _held(m, RECENT):
+        if asked & (_held(m, RECENT) | m.written_apart):
             m.event(ASKS, node, frame)
         _remember(m, READING, frozenset(k for e, _ in call.read() for k in call.entries(e)))
 
@@ -110,43 +119,37 @@ def _of_all(m: Execution, kind: str) -> Iterator[ast.AST]:
     return (e.node for e in events if e.parted is None and e.values["of a sample"] == const(False))
 
 
-def met(m: Execution) -> None:
+def met(m: Judged) -> None:
     """All ranks have come to a place: rank 0 has written what it was writing."""
+    m.written_apart = frozenset()
     for at in (RECENT, READING):
         if m.heap.read(at):
             m.heap.write(at, const(frozenset[str]()))
 
 
-def _held(m: Execution, at: Location) -> frozenset[str]:
+def _held(m: Judged, at: Location) -> frozenset[str]:
     """The files that are noted, on each way that leads here."""
     held = m.heap.read(at) or NOTHING
     return frozenset(k for a in held if isinstance(a, Const) and isinstance(a.value, frozenset) for k in a.value)
 
 
-def _remember(m: Execution, at: Location, keys: frozenset[str]) -> None:
+def _remember(m: Judged, at: Location, keys: frozenset[str]) -> None:
     if keys:
         m.heap.write(at, const(_held(m, at) | keys))
 
 
-def _by_rank_0(m: Execution) -> bool:
-    """Whether rank 0 alone is here; in a program that is not migrated yet it will be."""
-    parted = m.parted
-    alone = parted is not None and parted.origin.word.startswith("rank 0")
-    return alone or f"{_RUNTIME}setup" not in m.trace.foreign
-
-
-def _name(m: Execution, atom: Atom, node: ast.AST) -> str:
-    """What is called, by its name; a method begins with a dot. '' for what the program has itself."""
+def _name(m: Judged, atom: Atom, node: ast.AST) -> str:
+    """What is called, by its name; a method begins with a dot. '' for what the program may have
+    itself: that is executed, or stands behind a wrapper.
+    """
     if isinstance(atom, Foreign):
         return atom.name
-    if isinstance(atom, Method):
-        return f".{atom.name.rpartition('.')[2]}"
-    made = m.object(atom)
-    if isinstance(atom, Bound) or (made is not None and made.kind in ("function", "class", "instance", "partial")):
-        return ""
     func = getattr(node, "func", None)
-    unseen = isinstance(atom, Unknown | Data | Setting) or made is not None
-    return f".{func.attr}" if unseen and isinstance(func, ast.Attribute) else ""
+    made = m.object(atom.receiver if isinstance(atom, Method) else atom)
+    unseen = isinstance(atom, Method | Unknown | Data | Setting) if made is None else made.kind in ("any", "opaque")
+    if not unseen or isinstance(atom, Bound) or not isinstance(func, ast.Attribute) or func.attr in m.own_names:
+        return ""
+    return f".{func.attr}"
 
 
 def _one(path: Value) -> bool:
@@ -157,7 +160,7 @@ def _one(path: Value) -> bool:
 class _Call:
     """A call of which it is asked what files it is about."""
 
-    def __init__(self, m: Execution, name: str, arguments: Arguments, node: ast.Call, frame: Frame) -> None:
+    def __init__(self, m: Judged, name: str, arguments: Arguments, node: ast.Call, frame: Frame) -> None:
         self._m, self._name, self._node, self._frame = m, name, node, frame
         self._word = name.rpartition(".")[2]
         self._method = name.startswith(".")
@@ -174,11 +177,11 @@ class _Call:
         """Whether the call itself makes a file, and does not only open one."""
         if self._name.startswith((_RUNTIME, "builtins.", "dpmigrate")):
             return False
-        return SAVES.match(self._word) is not None or (not self._method and self._word in _FUNCTIONS)
+        return (SAVES.match(self._word) is not None and self._name != "torch.save") or (not self._method and self._word in _FUNCTIONS)
 
     def written(self) -> Iterator[tuple[ast.expr, Value]]:
         """The paths that are written."""
-        if self._name in (f"{_RUNTIME}save", f"{_RUNTIME}main_only") or self._name in _MOVES:
+        if self._name in ("torch.save", f"{_RUNTIME}save", f"{_RUNTIME}main_only") or self._name in _MOVES:
             yield from self._given[1:2]
         elif self._name == f"{_RUNTIME}main_path":
             yield from self._given[:1]
@@ -221,18 +224,16 @@ class _Call:
     def keys(self, path: ast.expr, v: Value) -> Iterator[str]:
         """What a path is known by: its text where it has one, and how it is written in its scope."""
         path = bare(path)
-        if len(v) == 1 and isinstance(v[0], Const) and isinstance(v[0].value, str):
-            yield f"= {v[0].value}"
+        text = path.value if isinstance(path, ast.Constant) else known(v)
+        if isinstance(text, str):
+            yield f"= {text}"
         elif not isinstance(path, ast.Constant):
             yield f"{self._scope(path)} {ast.unparse(path)}"
 
     def folders(self, path: ast.expr, v: Value) -> Iterator[str]:
         """The folder that a path is in, by the same."""
-        path = bare(path)
-        if len(v) == 1 and isinstance(v[0], Const) and isinstance(v[0].value, str) and "/" in v[0].value:
-            yield f"folder = {v[0].value.rpartition('/')[0]}"
-            return
-        outer = folder(self._written_out(path))
+        text = known(v)
+        outer = folder(ast.Constant(text) if isinstance(text, str) else self._written_out(bare(path)))
         if outer is not None:
             yield from self._as_folder(outer, self._held(outer))
 
@@ -246,6 +247,8 @@ class _Call:
             return
         if outer is not None:
             yield from (f"{key} / {name}" for key in self._as_folder(outer, self._held(outer)))
+            return
+        if not isinstance(path, ast.Name):
             return
         yield f"{self._scope(path)} / {name}"
         for made in (b for over in loops for b in (over, *self._bound(over))):
@@ -278,7 +281,8 @@ class _Call:
 
     def _receiver(self) -> Iterator[tuple[ast.expr, Value]]:
         if isinstance(self._node.func, ast.Attribute):
-            yield self._node.func.value, self._held(self._node.func.value)
+            path = bare(self._node.func.value)
+            yield path, self._held(path)
 
     def _is_path(self, path: ast.expr, v: Value) -> bool:
         """Whether a value is a path, by its text or by how it is made or called."""
@@ -294,7 +298,9 @@ class _Call:
         if all(isinstance(a, Const) for a in v):
             return False
         made = list(self._bound(path))
-        return any(makes_path(e) for e in (path, *made)) or (not made and named(path))
+        if any(isinstance(e, ast.Call) and last(e.func) in ("BytesIO", "StringIO") for e in made):
+            return False
+        return named(path) or any(makes_path(e) for e in (path, *made))
 
     def _bound(self, path: ast.expr) -> Iterator[ast.expr]:
         """What a variable is given in its function."""

@@ -22,7 +22,9 @@ def bare(path: ast.expr) -> ast.expr:
 
 
 def folder(path: ast.expr) -> ast.expr | None:
-    """``a`` for ``os.path.join(a, b)``, ``a / b``, ``a + "/b"`` and ``f"{a}/b"``."""
+    """``a`` for ``os.path.join(a, b)``, ``a / b``, ``a + "/b"``, ``f"{a}/b"`` and ``"a/b"``."""
+    if isinstance(path, ast.Constant):
+        return ast.Constant(path.value.rpartition("/")[0]) if isinstance(path.value, str) and "/" in path.value else None
     if isinstance(path, ast.Call) and last(path.func) == "join" and len(path.args) > 1:
         return path.args[0]
     if isinstance(path, ast.BinOp) and isinstance(path.op, ast.Div):
@@ -30,6 +32,8 @@ def folder(path: ast.expr) -> ast.expr | None:
     parts = path.values if isinstance(path, ast.JoinedStr) else [path.left, path.right] if isinstance(path, ast.BinOp) else []
     if len(parts) > 1 and isinstance(parts[1], ast.Constant) and str(parts[1].value).startswith("/"):
         return parts[0].value if isinstance(parts[0], ast.FormattedValue) else parts[0]
+    if len(parts) == 2 and isinstance(parts[0], ast.Constant) and str(parts[0].value).endswith("/"):
+        return ast.Constant(str(parts[0].value)[:-1])
     return None
 
 

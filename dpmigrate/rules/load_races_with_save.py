@@ -5,7 +5,9 @@
 function that saves in one call and loads in the next: an execution of the program on paper says which comes first. Other files that the program itself
 has written: `np.load`, `imread`, `open`,
 `read_csv` of a path of the same form as one that it has saved, plotted or opened for writing before, or after a command of the
-shell in the same function. Where checkpoints are loaded after training, also the listings by which the program looks for one: `max(glob.glob("*.pt"))`.
+shell in the same function. Questions about such a file: `os.path.getsize(path)`, `os.path.exists(path)`, `path.stat()`, `os.listdir(folder)`, where an
+execution of the program on paper finds it written since the last backward pass. Where checkpoints are loaded after training, also the listings by which the
+program looks for one: `max(glob.glob("*.pt"))`.
 
 ## Why it matters
 The other ranks may read before rank 0 has written: the file of an earlier epoch, or none.

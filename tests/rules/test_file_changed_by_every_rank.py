@@ -23,7 +23,6 @@ from tests.rules.program import after, found, program, whole
             {"imports": "import lib", "end": "p = lib.path()\nlib.Thing().save(p)\nlib.Thing().save(p + q)\nlib.Thing().save(P())"}, id="to an unknown path"
         ),
         pytest.param({"imports": "import lib", "end": "lib.Thing().save()\nlib.Thing().save(3)\nlib.Thing().save(f'')"}, id="a save without a path"),
-        pytest.param({"imports": "import lib", "end": "for p in ['a.png']:\n    lib.Thing().save(p)"}, id="a path that a loop gives"),
         pytest.param({"defs": "class T:\n    def save(self, p):\n        pass", "end": "T().save('a.png')"}, id="a save of the program's own"),
     ],
 )
@@ -124,3 +123,71 @@ def test_the_ranks_wait_within_the_main_guard() -> None:
 
 def test_nobody_waits_in_the_training() -> None:
     assert "ddp.barrier()" not in after(imports="import shutil", epoch_end="shutil.rmtree('old')")
+
+
+@pytest.mark.parametrize(
+    "save",
+    [
+        pytest.param("lib.Thing().save('a.obj')", id="a class that no table knows"),
+        pytest.param("for p in ['a.png']:\n    lib.Thing().save(p)", id="a path that a loop gives"),
+        pytest.param("image = Image.fromarray(net(x)).resize(3)\nimage.save(os.path.join(out, 'a'))", id="a picture of a picture"),
+        pytest.param("lib.read(x).mesh.export(f'{out}/a.ply')", id="an attribute of something unknown"),
+        pytest.param("lib.write_cloud('a.pcd', x)", id="a function that no table knows"),
+        pytest.param("x.numpy().tofile('a.bin')", id="an array"),
+        pytest.param("out_path = os.environ['OUT']\nlib.Thing().save(lib.name, out_path)", id="a variable of a path's name"),
+    ],
+)
+def test_what_is_named_like_saving(save: str) -> None:
+    parts = {"imports": "import argparse, lib, os\nfrom PIL import Image\nfrom lib import out", "end": f"x = torch.rand(3)\nargs = argparse.ArgumentParser().parse_args()\nnet = torch.nn.Linear(3, 3)\n{save}"}
+    (one,) = found("DPM507", **parts)
+    lines = [line.strip() for line in whole(**parts).splitlines()]
+    assert lines[lines.index(one) - 1] == "if ddp.is_main():"
+
+
+@pytest.mark.parametrize(
+    "save",
+    [
+        pytest.param("buffer = io.BytesIO()\nlib.Thing().save(buffer)", id="into memory"),
+        pytest.param("lib.Thing().save(3, x)", id="no path"),
+        pytest.param("lib.Thing().save(['a.png'], *x)", id="arguments that are not written one by one"),
+        pytest.param("lib.Thing().save(f'{os.getpid()}.obj')", id="each process has a file of its own"),
+        pytest.param("lib.Thing().write('a.txt')", id="text, perhaps"),
+        pytest.param("ok = lib.Thing().save('a.obj')", id="the result is used"),
+    ],
+)
+def test_no_file_of_all_ranks(save: str) -> None:
+    assert found("DPM507", imports="import io, lib, os", end=f"x = torch.rand(3)\n{save}") == []
+
+
+_FOLDER = """\
+def clean(folder, out):
+    for path in sorted(glob.glob(os.path.join(folder, '*'))):
+        x = np.load(path)
+        np.save({path}, x){more}
+"""
+_SAME = "os.path.join(out, os.path.basename(path))"
+
+
+@pytest.mark.parametrize(
+    ("path", "more", "end", "whole_loop"),
+    [
+        (_SAME, "", "clean('a', 'a')", True),
+        ("path", "", "clean('a', 'b')", True),
+        ("f'{out}/{os.path.basename(path)}'", "", "clean('a', 'a')", True),
+        (_SAME, "", "clean('a', 'b')", False),
+        ("out + '/new.npy'", "", "clean('a', 'a')", False),
+        ("path", "\n    print(x)", "clean('a', 'a')", False),
+        ("path", "\n        seen.append(x)\n    print(seen)", "seen = []\nclean('a', 'a')", False),
+        ("path", "\n        if x is None:\n            return", "clean('a', 'a')", False),
+    ],
+)
+def test_a_folder_whose_files_are_written_anew(path: str, more: str, end: str, whole_loop: bool) -> None:
+    parts = {"imports": "import glob, os\nimport numpy as np", "defs": _FOLDER.format(path=path, more=more), "end": end}
+    assert any(text.startswith("for path in") for text in found("DPM507", **parts)) is whole_loop
+
+
+def test_a_folder_is_rank_0s() -> None:
+    parts = {"imports": "import glob, os\nimport numpy as np", "defs": _FOLDER.format(path=_SAME, more=""), "end": "clean('a', 'a')"}
+    lines = [line.strip() for line in whole(**parts).splitlines()]
+    assert lines[next(i for i, line in enumerate(lines) if line.startswith("for path in")) - 1] == "if ddp.is_main():"
+    assert lines[next(i for i, line in enumerate(lines) if line.startswith("np.save")) - 1] == "x = np.load(path)"

@@ -15,7 +15,7 @@ _LOAD = "x = torch.load('best.pt', map_location='cpu')"
     [
         pytest.param({"end": _LOAD}, id="nothing is saved here"),
         pytest.param({"before": _LOAD, "end": _SAVE}, id="before training"),
-        pytest.param({"epoch_end": _SAVE, "end": "import lib\nlib.load('best.pt')"}, id="another library's load"),
+        pytest.param({"epoch_end": _SAVE, "end": "import lib\nlib.load('other.pt')"}, id="another library's load of another file"),
         pytest.param({"epoch_end": _SAVE, "end": "print('torch.load(p)')  # torch.load(p)"}, id="in a string and a comment"),
         pytest.param({"epoch_end": _SAVE, "defs": "def load(p):\n    return torch.load(p)", "before": "load('a')"}, id="a function called before training"),
         pytest.param({"epoch_end": _SAVE, "defs": "def load(p):\n    return load(torch.load(p))"}, id="a function that only calls itself"),
@@ -315,3 +315,41 @@ def test_ranks_list_checkpoints_when_all_are_there(find: str, imports: str) -> N
 
 def test_a_listing_without_a_checkpoint_is_not_waited_for() -> None:
     assert "ddp.barrier()" not in whole(imports="import glob", epoch_end=_SAVE, end="print(len(glob.glob('*.png')))")
+
+
+_QUESTIONS = "import glob, lib, os\nfrom pathlib import Path\nfrom lib import out"
+
+
+@pytest.mark.parametrize(
+    ("write", "ask"),
+    [
+        pytest.param(_SAVE, "x = os.path.getsize('best.pt')", id="its size"),
+        pytest.param(_SAVE, "x = lib.load('best.pt')", id="another library's load"),
+        pytest.param("torch.save(1, lib.P)", "print(os.stat(lib.P))", id="a path that is not known"),
+        pytest.param("p = Path(out) / 'a'\ntorch.save(1, p)", "x = p.stat().st_size", id="a method of the path"),
+        pytest.param("torch.save(1, os.path.join(out, 'a'))", "x = len(os.listdir(out))", id="its folder"),
+        pytest.param("torch.save(1, f'{out}/a')", "x = sorted(glob.glob(os.path.join(out, '*')))", id="files of its folder"),
+        pytest.param("with open('a/b.txt', 'w') as f:\n    f.write('3')", "x = list(Path('a').iterdir())", id="a folder with a name"),
+        pytest.param("lib.Thing().save('a.obj')", "x = os.path.getmtime('a.obj')", id="of a class that no table knows"),
+        pytest.param("Path('a').write_text('3')", "if os.path.exists('a'):\n    print('there')", id="in a test"),
+    ],
+)
+@pytest.mark.parametrize("module_level", [False, True], ids=["function", "module"])
+def test_questions_about_a_file(write: str, ask: str, module_level: bool) -> None:
+    parts: dict[str, str | bool] = {"imports": _QUESTIONS, "end": f"{write}\n{ask}", "module_level": module_level}
+    lines = [one.strip() for one in whole(**parts).splitlines()]
+    assert lines[lines.index(ask.splitlines()[0]) - 1] == "ddp.barrier()"
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        pytest.param(f"x = os.path.exists('best.pt')\n{_SAVE}", id="before it is written"),
+        pytest.param(f"{_SAVE}\nx = os.path.exists('other.pt')", id="another file"),
+        pytest.param("torch.save(1, lib.a())\nx = os.path.exists(lib.b())", id="paths of which nothing is known"),
+        pytest.param(f"{_SAVE}\nif lib.ask():\n    pass\nelif os.path.exists('best.pt'):\n    print(3)", id="perhaps an elif"),
+        pytest.param(f"{_SAVE}\nwhile not os.path.exists('best.pt'):\n    pass", id="asked in each turn"),
+    ],
+)
+def test_no_question_about_it(end: str) -> None:
+    assert found("DPM402", imports=_QUESTIONS, end=end) == []

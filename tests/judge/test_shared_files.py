@@ -1,0 +1,82 @@
+"""Files of one name: what every rank writes, who asks for them too early, and what is written while others read it."""
+
+from __future__ import annotations
+
+import pytest
+
+from dpmigrate import judge
+from tests.judge.trained import result
+
+_ALL = "every rank writes this file"
+_EARLY = "rank 0 may still be writing the file that this asks for: barrier() is missing"
+_ANEW = "other ranks may still be reading the file of this folder that rank 0 writes here"
+_HEAD = "import glob, lib, os\nimport h5py\nfrom PIL import Image\nfrom pathlib import Path\n"
+
+
+def _said(last: str) -> list[str]:
+    return [f.words for f in judge.faults(result(last=_HEAD + last))]
+
+
+@pytest.mark.parametrize(
+    ("last", "wrong"),
+    [
+        ("Image.fromarray(net(torch.rand(3)).numpy()).resize(3).save('a.png')", True),
+        ("lib.Thing(net(torch.rand(3))).save('a.obj')", True),
+        ("lib.Thing().mesh.export(path='a.obj')", True),
+        ("lib.write('a.txt', 3)", True),
+        ("lib.Thing().save(str(Path(os.environ['A']) / 'a'))", True),
+        ("lib.Thing().save('{}.obj'.format(os.environ['A']))", True),
+        ("if ddp.is_main():\n    lib.Thing().save('a.obj')", False),
+        ("with ddp.main_first():\n    lib.Thing().save('a.obj')", False),
+        ("lib.Thing().save(f'{os.getpid()}.obj')", False),
+        ("lib.Thing().save('word')", False),
+        ("lib.Thing().save(3)", False),
+        ("lib.Thing().write('a.txt')", False),
+        ("class Thing:\n    def save(self, path):\n        pass\nThing().save('a.obj')\nlib.Thing().save('a.obj')", False),
+        ("class Data(torch.utils.data.Dataset):\n    def __getitem__(self, i):\n        lib.Thing().keep('a.obj')\nData()[0]", False),
+    ],
+)
+def test_what_is_named_like_saving(last: str, wrong: bool) -> None:
+    assert (_ALL in _said(last)) is wrong
+
+
+@pytest.mark.parametrize(
+    ("write", "ask"),
+    [
+        ("ddp.save(3, 'a.pt')", "os.path.getsize('a.pt')"),
+        ("ddp.save(3, lib.P)", "os.path.exists(str(lib.P))"),
+        ("if ddp.is_main():\n    lib.Thing().save('a.obj')", "lib.read_mesh('a.obj')"),
+        ("if ddp.is_main():\n    Path('a').write_text('3')", "Path('a').read_text()"),
+        ("if ddp.is_main():\n    os.rename('a', 'b')", "h5py.File('b')"),
+        ("with open(ddp.main_path('x/a.txt'), 'w') as f:\n    f.write('3')", "os.listdir('x')"),
+        ("f = ddp.main_only(h5py.File, 'a.h5', 'w')", "os.stat('a.h5')"),
+        ("out = os.environ['OUT']\nddp.save(3, out + '/a.pt')", "for p in Path(out).iterdir():\n    pass"),
+        ("class A:\n    def save(self):\n        ddp.save(3, self.p)\n    def size(self):\n        return os.stat(self.p)\na = A()\na.p = lib.P\na.save()", "a.size()"),
+    ],
+)
+def test_questions(write: str, ask: str) -> None:
+    assert _EARLY in _said(f"{write}\n{ask}")
+    assert _EARLY not in _said(f"{write}\nddp.barrier()\n{ask}")
+    assert _EARLY not in _said(f"{write}\nif ddp.is_main():\n" + "\n".join(f"    {line}" for line in ask.splitlines()))
+    assert _EARLY not in _said(f"{ask}\n{write}" if "out" not in ask and "a.size" not in ask else "")
+
+
+_LOOP = "for p in {over}:\n    x = np.load({read})\n    if ddp.is_main():\n        np.save({write}, x)"
+
+
+@pytest.mark.parametrize(
+    ("over", "read", "write", "wrong"),
+    [
+        ("glob.glob('a/*')", "p", "os.path.join('a', os.path.basename(p))", True),
+        ("os.listdir('a')", "os.path.join('a', p)", "f'a/{p}'", True),
+        ("os.listdir('a')", "os.path.join('a', p)", "f'b/{p}'", False),
+        ("os.listdir('a')", "os.path.join('a', p)", "os.path.join('a', p)", True),
+        ("Path('a').iterdir()", "p", "Path('a') / p.name", True),
+        ("glob.glob('a/*')", "p", "os.path.join('b', os.path.basename(p))", False),
+        ("glob.glob('a/*')", "p", "os.path.join('a', 'all.npy')", False),
+    ],
+)
+def test_files_of_a_folder_that_are_written_anew(over: str, read: str, write: str, wrong: bool) -> None:
+    assert (_ANEW in _said(_LOOP.format(over=over, read=read, write=write))) is wrong
+    loop = _LOOP.format(over=over, read=read, write=write)
+    assert _ANEW not in _said("if ddp.is_main():\n" + "\n".join(f"    {line}" for line in loop.splitlines()))
