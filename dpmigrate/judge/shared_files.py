@@ -36,6 +36,7 @@ from dpmigrate.execution.values import (
 )
 from dpmigrate.judge.spelt_paths import SUFFIX, bare, folder, last, listed_folders, loops_of, makes_path, named, named_after
 from dpmigrate.library.files import FIRST
+from dpmigrate.library.pure import family_of
 
 if TYPE_CHECKING:
     from dpmigrate.judge.judged import Judged
@@ -54,7 +55,7 @@ SAVES = re.compile(
     r"save|tofile$|im(save|write)$|m(im)?(save|write)$|volwrite$|export|dump$|write_\w|"
     r"to_(csv|excel|feather|file|filename|disk|hdf|html|image|json|latex|markdown|netcdf|parquet|pickle|stata|zarr)$"
 )
-#: functions of this name write a file, methods what they are given
+#: functions of libraries that compute write a file by this name, methods and streams what they are given
 _FUNCTIONS = ("write",)
 #: what is written where a path is the receiver
 _OF_PATHS = ("write_text", "write_bytes", "touch")
@@ -177,7 +178,7 @@ class _Call:
         """Whether the call itself makes a file, and does not only open one."""
         if self._name.startswith((_RUNTIME, "builtins.", "dpmigrate")):
             return False
-        return (SAVES.match(self._word) is not None and self._name != "torch.save") or (not self._method and self._word in _FUNCTIONS)
+        return (SAVES.match(self._word) is not None and self._name != "torch.save") or (self._word in _FUNCTIONS and not self._method and family_of(self._name) is not None)
 
     def written(self) -> Iterator[tuple[ast.expr, Value]]:
         """The paths that are written."""
