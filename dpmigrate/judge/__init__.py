@@ -44,7 +44,8 @@ from dpmigrate.judge import (
     wrapped,
 )
 from dpmigrate.judge.bent import Bent
-from dpmigrate.judge.shared_files import SAVES, asked_early, written_anew, written_by_all
+from dpmigrate.judge.file_calls import SAVES
+from dpmigrate.judge.shared_files import asked_early, written_anew, written_by_all
 from dpmigrate.judge.trial import Fault, Trial, before, executed
 from dpmigrate.program import Program
 

@@ -9,8 +9,7 @@ are written alike in one scope.
 from __future__ import annotations
 
 import ast
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from dpmigrate.execution.arguments import Arguments
@@ -26,17 +25,14 @@ from dpmigrate.execution.values import (
     Data,
     Foreign,
     Method,
-    Ref,
     Setting,
     Unknown,
     Value,
     atom_placement,
     const,
-    known,
 )
-from dpmigrate.judge.spelt_paths import SUFFIX, bare, folder, last, listed_folders, loops_of, makes_path, named, named_after
+from dpmigrate.judge.file_calls import RUNTIME, FileCall
 from dpmigrate.library.files import FIRST
-from dpmigrate.library.pure import family_of
 
 if TYPE_CHECKING:
     from dpmigrate.judge.judged import Judged
@@ -49,27 +45,6 @@ REWRITES = "judge file written anew"
 RECENT = (PROCESS, "judge files written")
 #: files of a folder that all ranks have read since they met
 READING = (PROCESS, "judge files of a folder")
-_RUNTIME = "dpmigrate_runtime."
-#: the names of what writes a file
-SAVES = re.compile(
-    r"save|tofile$|im(save|write)$|m(im)?(save|write)$|volwrite$|export|dump$|write_\w|"
-    r"to_(csv|excel|feather|file|filename|disk|hdf|html|image|json|latex|markdown|netcdf|parquet|pickle|stata|zarr)$"
-)
-#: functions of libraries that compute write a file by this name, methods and streams what they are given
-_FUNCTIONS = ("write",)
-#: what is written where a path is the receiver
-_OF_PATHS = ("write_text", "write_bytes", "touch")
-_MOVES = frozenset({f"shutil.{n}" for n in ("copy", "copy2", "copyfile", "copytree", "move")} | {"os.rename", "os.replace", "os.renames"})
-_OPENS = frozenset({
-    "builtins.open", "io.open", "codecs.open", "gzip.open", "bz2.open", "lzma.open", "zipfile.ZipFile", "tarfile.open", "h5py.File",
-})  # fmt: skip
-_LISTS = frozenset({"os.listdir", "os.scandir", "os.walk", "glob.glob", "glob.iglob"})
-_LISTING = frozenset({"listdir", "scandir", "walk", "glob", "iglob", "rglob", "iterdir"})
-_QUESTIONS = frozenset({f"os.path.{n}" for n in ("exists", "isfile", "lexists", "getsize", "getmtime", "getctime")} | {"os.stat"})
-_METHODS_OF_PATHS = frozenset({"exists", "is_file", "stat", "read_text", "read_bytes"})
-_LISTING_METHODS = frozenset({"iterdir", "glob", "rglob"})
-_READS = re.compile(r"(read_\w+|imread|mimread|load(txt|mat)?|fromfile|genfromtxt|open)$")
-
 
 def noted(m: Judged, callee: Value, arguments: Arguments, node: ast.AST, frame: Frame) -> None:
     """Note of a call, before it is made, what files it writes or asks for."""
@@ -77,13 +52,13 @@ def noted(m: Judged, callee: Value, arguments: Arguments, node: ast.AST, frame: 
     name = names.pop() if len(names) == 1 else ""
     if not name or not isinstance(node, ast.Call):
         return
-    call = _Call(m, name, arguments, node, frame)
+    call = FileCall(m, name, arguments, node, frame)
     written = list(call.written())
     asked = frozenset[str]() if written else call.keys_asked()
     if not (written or asked) or m.heap.read(FIRST) == const(True):  # in turn the others come when it is there
         return
     alone = m.parted is not None and m.parted.origin.word.startswith("rank 0")
-    if written and (call.by_runtime or alone or f"{_RUNTIME}setup" not in m.trace.foreign):
+    if written and (call.by_runtime or alone or f"{RUNTIME}setup" not in m.trace.foreign):
         keys = frozenset(k for e, v in written for k in (*call.keys(e, v), *call.folders(e, v)))
         if alone:  # what a branch leaves that rank 0 alone takes is another value on each rank
             m.written_apart |= keys
@@ -156,169 +131,3 @@ def _name(m: Judged, atom: Atom, node: ast.AST) -> str:
 def _one(path: Value) -> bool:
     """Whether a path is the same on every rank, as far as it is known."""
     return bool(path) and all(isinstance(a, Const | Setting) or atom_placement(a).kind is Kind.UNIFORM for a in path)
-
-
-class _Call:
-    """A call of which it is asked what files it is about."""
-
-    def __init__(self, m: Judged, name: str, arguments: Arguments, node: ast.Call, frame: Frame) -> None:
-        self._m, self._name, self._node, self._frame = m, name, node, frame
-        self._word = name.rpartition(".")[2]
-        self._method = name.startswith(".")
-        self._given = list(_pairs(node, arguments))
-        self._arguments = arguments
-
-    @property
-    def by_runtime(self) -> bool:
-        """Whether the runtime writes on rank 0 alone."""
-        return self._name.startswith(_RUNTIME)
-
-    @property
-    def saves(self) -> bool:
-        """Whether the call itself makes a file, and does not only open one."""
-        if self._name.startswith((_RUNTIME, "builtins.", "dpmigrate")):
-            return False
-        return (SAVES.match(self._word) is not None and self._name != "torch.save") or (self._word in _FUNCTIONS and not self._method and family_of(self._name) is not None)
-
-    def written(self) -> Iterator[tuple[ast.expr, Value]]:
-        """The paths that are written."""
-        if self._name in ("torch.save", f"{_RUNTIME}save", f"{_RUNTIME}main_only") or self._name in _MOVES:
-            yield from self._given[1:2]
-        elif self._name == f"{_RUNTIME}main_path":
-            yield from self._given[:1]
-        elif self._name in _OPENS:
-            if set(str(known(self._arguments.get(1, "mode") or NOTHING))) & set("wax+") and self._arguments.get(1, "mode"):
-                yield from self._given[:1]
-        elif self._method and self._word in _OF_PATHS:
-            yield from self._receiver()
-        elif self.saves:
-            yield from ((e, v) for e, v in self._given if self._is_path(e, v))
-
-    def keys_asked(self) -> frozenset[str]:
-        """The files, or folders, that are asked for."""
-        found: list[str] = []
-        if self._name in _LISTS:
-            for e, v in self._given[:1]:
-                found += [*self._as_folder(e, v), *self.folders(e, v)]
-        elif self._method and self._word in _LISTING_METHODS:
-            for e, v in self._receiver():
-                found += self._as_folder(e, v)
-        elif self._method and self._word in _METHODS_OF_PATHS:
-            for e, v in self._receiver():
-                found += self.keys(e, v)
-        elif self._name in _QUESTIONS or self._name in _MOVES or self._name in _OPENS or self._reads:
-            for e, v in self._given[:1]:
-                found += self.keys(e, v)
-        return frozenset(found)
-
-    def read(self) -> Iterator[tuple[ast.expr, Value]]:
-        """The paths that are read."""
-        if self._name in _OPENS or self._reads:
-            yield from self._given[:1]
-        elif self._method and self._word in ("read_text", "read_bytes", "open"):
-            yield from self._receiver()
-
-    @property
-    def _reads(self) -> bool:
-        return not self._method and _READS.match(self._word) is not None and not self._name.startswith(("torch.", _RUNTIME))
-
-    def keys(self, path: ast.expr, v: Value) -> Iterator[str]:
-        """What a path is known by: its text where it has one, and how it is written in its scope."""
-        path = bare(path)
-        text = path.value if isinstance(path, ast.Constant) else known(v)
-        if isinstance(text, str):
-            yield f"= {text}"
-        elif not isinstance(path, ast.Constant):
-            yield f"{self._scope(path)} {ast.unparse(path)}"
-
-    def folders(self, path: ast.expr, v: Value) -> Iterator[str]:
-        """The folder that a path is in, by the same."""
-        text = known(v)
-        outer = folder(ast.Constant(text) if isinstance(text, str) else self._written_out(bare(path)))
-        if outer is not None:
-            yield from self._as_folder(outer, self._held(outer))
-
-    def entries(self, path: ast.expr) -> Iterator[str]:
-        """What a file is known by that a loop gives a turn to: its folder, and the variable of the loop."""
-        path = self._written_out(bare(path))
-        name = named_after(path)
-        loops = [over for tree in self._trees() for over in loops_of(name, tree)] if name is not None else []
-        outer = folder(path)
-        if not loops:
-            return
-        if outer is not None:
-            yield from (f"{key} / {name}" for key in self._as_folder(outer, self._held(outer)))
-            return
-        if not isinstance(path, ast.Name):
-            return
-        yield f"{self._scope(path)} / {name}"
-        for made in (b for over in loops for b in (over, *self._bound(over))):
-            for found in listed_folders(made, _LISTING):
-                yield from (f"{key} / {name}" for key in self._as_folder(found, self._held(found)))
-
-    def _written_out(self, path: ast.expr) -> ast.expr:
-        """What a variable is given once, where that puts a path together."""
-        made = [bare(b) for b in self._bound(path)]
-        return made[0] if len(made) == 1 and makes_path(made[0]) else path
-
-    def _as_folder(self, path: ast.expr, v: Value) -> list[str]:
-        return [f"folder {key}" for key in self.keys(path, v)]
-
-    def _held(self, path: ast.expr) -> Value:
-        """What a variable or an attribute holds."""
-        if isinstance(path, ast.Constant):
-            return const(path.value)
-        at = self._m.location(path, self._frame) if isinstance(path, ast.Name | ast.Attribute) else None
-        return (self._m.heap.read(at) if at is not None else None) or NOTHING
-
-    def _scope(self, path: ast.expr) -> str:
-        """Where what is written alike is the same: a call, an object, or a module."""
-        roots = {n.id for n in ast.walk(path) if isinstance(n, ast.Name)}
-        bound = self._frame.names.bound
-        if "self" in roots and self._frame.cls is not None and not (roots - {"self"}) & bound:
-            return f"object {self._frame.cls}"
-        own = self._frame.function is not None and roots & bound
-        return f"call {self._frame.number}" if own else f"module {self._frame.module}"
-
-    def _receiver(self) -> Iterator[tuple[ast.expr, Value]]:
-        if isinstance(self._node.func, ast.Attribute):
-            path = bare(self._node.func.value)
-            yield path, self._held(path)
-
-    def _is_path(self, path: ast.expr, v: Value) -> bool:
-        """Whether a value is a path, by its text or by how it is made or called."""
-        if not v or any(isinstance(a, Ref | Bound | Foreign | Unknown) for a in v):
-            return False
-        if any(isinstance(a, Data) and a.kind != "text" for a in v):
-            return False
-        words = [w for a in v for w in (a if isinstance(a, Const) else getattr(a, "default", None),) if isinstance(w, Const)]
-        if any(not isinstance(w.value, str) for w in words):
-            return False
-        if any(SUFFIX.search(w.value) for w in words):
-            return True
-        if all(isinstance(a, Const) for a in v):
-            return False
-        made = list(self._bound(path))
-        if any(isinstance(e, ast.Call) and last(e.func) in ("BytesIO", "StringIO") for e in made):
-            return False
-        return named(path) or any(makes_path(e) for e in (path, *made))
-
-    def _bound(self, path: ast.expr) -> Iterator[ast.expr]:
-        """What a variable is given in its function."""
-        if not isinstance(path, ast.Name):
-            return
-        for node in (n for tree in self._trees() for n in ast.walk(tree)):
-            if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == path.id for t in node.targets):
-                yield node.value
-
-    def _trees(self) -> Sequence[ast.AST]:
-        function = self._frame.function
-        return [function.extra.node] if function is not None else [p.tree for p in self._m.program.parts]
-
-
-def _pairs(node: ast.Call, arguments: Arguments) -> Iterator[tuple[ast.expr, Value]]:
-    """The arguments that are written one by one, each with its value."""
-    if any(isinstance(a, ast.Starred) for a in node.args):
-        return
-    yield from zip(node.args, arguments.positional, strict=False)
-    yield from ((k.value, v) for k in node.keywords if k.arg and (v := arguments.keywords.get(k.arg)))
