@@ -7,7 +7,17 @@ import pytest
 from dpmigrate.judge import faults, moved_in_part
 from tests.judge.trained import result
 
-_PAIR = "class Pair(nn.Module):\n    def __init__(self, **how):\n        super().__init__()\n        self.a, self.b = nn.Linear(2, 2, **how), nn.Linear(2, 2)\n"
+_PAIR = """
+class Pair(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = nn.Linear(2, 2), nn.Linear(2, 2)
+
+class Placed(nn.Module):
+    def __init__(self, **how):
+        super().__init__()
+        self.a, self.b = nn.Linear(2, 2, **how), nn.Linear(2, 2, **how)
+"""
 
 
 @pytest.mark.parametrize(
@@ -16,7 +26,7 @@ _PAIR = "class Pair(nn.Module):\n    def __init__(self, **how):\n        super()
         pytest.param("other = Pair()\nother.a.to('cuda')", True, id="one layer"),
         pytest.param("other = Pair().to('cuda')", False, id="all"),
         pytest.param("other = Pair()", False, id="none"),
-        pytest.param("other = Pair(device='cuda')\nother.a.to('cuda')", False, id="layers that may be made there"),
+        pytest.param("other = Placed(device='cuda')\nother.a.to('cuda')", False, id="layers that may be made there"),
         pytest.param("import timm\nother = timm.create_model('a').to('cuda')\nfor p in other.encoder.parameters():\n    p.requires_grad = False", False, id="of a library"),
     ],
 )
