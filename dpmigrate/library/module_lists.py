@@ -125,9 +125,9 @@ def container_called(site: Site) -> Value:
     method = own_method(site, made)
     if not site.base:
         forward(site, made)
-    going.takes(site.m, made.number, going.ALL)
     if method is not None:
         return site.m.call(value(method), site.arguments, site.node, site.frame)
+    going.takes(site.m, made.number, going.ALL)
     out = site.get(1, "input") or NOTHING
     for name, each in _named(site, made):
         if name == "*":
@@ -198,6 +198,9 @@ def _sliced(site: Site, made: Object, part: Object) -> Value:
             site.m.heap.write((new.number, str(i)), held)
         return value(Ref(new.number))
     count = counting.as_many(site.m, value(Ref(made.number)))
+    if count is not None and not count.base and last is not None and last > 0:
+        last = last - count.more if last < count.more else None
+        site.m.slices[new.number] = (made.number, going.Part(first or 0, last))
     if step not in (None, 1) or (first or 0) < 0 or (last or 0) > 0 or count is None:
         return site.unknown("which layers of a container these are")
     site.m.heap.write((new.number, "*"), join(*every))

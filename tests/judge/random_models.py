@@ -385,6 +385,7 @@ def main() -> None:
     parser.add_argument("--show", type=int, default=10)
     parser.add_argument("--alarms", action="store_true", help="programs of which every parameter is used and that is not seen")
     args = parser.parse_args()
+    torch.set_num_threads(1)
     counts: Counter[str] = Counter()
     for seed in range(args.first, args.first + args.count):
         text = program(seed)
