@@ -292,5 +292,7 @@ class ContainerParts(AttributeStoreParts):
                     count = self.count(made)
                     if placement_of(count).kind in (Kind.PER_RANK, Kind.UNKNOWN):
                         waiting.append(count)
+                elif isinstance(atom, Items):
+                    waiting.extend(atom.items)
                 elif isinstance(atom, Method) and atom.receiver != atom:
                     waiting.append(value(atom.receiver))

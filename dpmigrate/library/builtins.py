@@ -98,7 +98,10 @@ def total(site: Site) -> Value:
         parts = [in_no_order(site.m.taken(source, site.node, site.frame))]
     out: Value = const(0)
     for v in parts:
-        out = arithmetic.binary("add", out, v, site.node) if data(v) or data(out) else SETTING
+        if data(v) or data(out):
+            out = arithmetic.binary("add", out, v, site.node)
+        else:
+            out = site.m.plain([out, v], "sum", site.node, site.frame)
     if listed is not None:
         return out
     count = site.m.counts([source])

@@ -35,6 +35,9 @@ _TENSORS = {
     "appended": "t = torch.zeros(2)\nl = []\nl.append(t)\nfor x in l:\n    x.add_(rank)\n",
     "zipped": "t, u = torch.zeros(2), torch.ones(2)\nfor x, y in zip([t], [u]):\n    x.copy_(y * rank)\n",
     "ten names": "a = torch.zeros(2)\nb = a\nc = b\nd = c\ne = d\nf = e\ng = f\nh = g\ni = h\nj = i\nj.add_(rank)\n",
+    "twenty names": "t = torch.zeros(2)\n" + "".join(f"a{i} = t\n" for i in range(20)) + "a19.add_(rank)\n",
+    "one of twelve in a list": "".join(f"t{i} = torch.zeros(2)\n" for i in range(12)) + f"l = [{', '.join(f't{i}' for i in range(12))}]\nu = l[rank + 9]\nu.add_(1)\n",
+    "twelve views of views": "s = torch.zeros(2, 2)\na0 = s[0]\n" + "".join(f"a{i + 1} = a{i}.view(2)\n" for i in range(12)) + "a12.add_(rank)\n",
     "a chain of writes": "t = torch.zeros(2)\nt.mul_(2).add_(rank)\n",
     "a view of one in a list": "t = torch.zeros(2, 2)\nl = [t[0]]\nl[0].add_(rank)\n",
     "of a comprehension": "t, u = torch.zeros(2), torch.zeros(2)\n[q.add_(rank) for q in [t, u]]\n",
@@ -48,6 +51,9 @@ _RAISES = {
     "of another function": "def g(x):\n    if x:\n        raise ValueError\ndef f(x):\n    g(x)\n    return 1\na = 0\ntry:\n    a = f(0)\nexcept ValueError:\n    pass\ntry:\n    a = f(rank)\n    ddp.barrier()\nexcept ValueError:\n    pass\ntry:\n    a = f(rank)\n    ddp.barrier()\nexcept ValueError:\n    pass\n",
 }
 _CLASSES = {
+    "tuples of objects are compared": "class B:\n    def __init__(self, v):\n        self.v = v\n    def __eq__(self, o):\n        return self.v == o.v\na = (B(rank),) == (B(0),)\n",
+    "a tuple with a list is compared": "l = [rank]\na = (l, 1) == ([0], 1)\n",
+    "objects are added up": "class B:\n    def __init__(self, v):\n        self.v = v\n    def __add__(self, o):\n        return o + self.v\n    __radd__ = __add__\na = sum([B(rank), B(1)])\n",
     "a descriptor that gives": "class D:\n    def __get__(self, o, t):\n        ddp.barrier()\n        return rank\nclass B:\n    x = D()\no = B()\na = o.x\nif rank:\n    o.x\n",
     "a descriptor that stores": "class D:\n    def __set_name__(self, owner, name):\n        self.name = '_' + name\n    def __set__(self, o, v):\n        setattr(o, self.name, v * rank)\n    def __get__(self, o, t):\n        return getattr(o, self.name)\nclass B:\n    x = D()\no = B()\no.x = 3\na = o.x\n",
     "an attribute that some ranks lack": "class B:\n    def __getattr__(self, name):\n        if name[0] == '_':\n            raise AttributeError(name)\n        ddp.barrier()\n        return 5\no = B()\nif rank:\n    o.x = 1\na = o.x\n",
