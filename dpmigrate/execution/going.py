@@ -168,10 +168,10 @@ def _gone_over(m: Machine, iterable: Value) -> Iterator[tuple[Object, Part]]:
     for made in m.objects(iterable):
         if _CONTAINER in m.kinds(made):
             yield made, ALL
-        elif made.kind in ("iterator", "bar") and isinstance(made.extra, int):
-            sources = sources_of(m, made)
+        elif made.number in m.paired or (made.kind in ("iterator", "bar") and isinstance(made.extra, int)):
+            sources = m.paired.get(made.number) or sources_of(m, made)
             for one in sources:
-                others = [s for s in sources if s is not one] if made.name == "zip" else []
+                others = [s for s in sources if s is not one] if made.name in ("zip", "list") else []
                 for inner, part in _gone_over(m, one):
                     short = next((p for s in others if (p := _shorter(m, s, inner))), None)
                     yield inner, short or part

@@ -55,6 +55,13 @@ def another(v: Value) -> Value:
     return tuple(a._replace(held=NOWHERE) if isinstance(a, Data) else a for a in v)
 
 
+def unrecorded(v: Value) -> Value:
+    """A value that is computed while autograd does not record; what a place holds stays as it is."""
+    return _mapped(
+        v, lambda d: d if d.held or d.gradient == "none" else d._replace(gradient="none", reached=NOWHERE)
+    )
+
+
 def held_at(v: Value, number: Callable[[tuple[int, ...]], int], path: tuple[int, ...] = ()) -> Value:
     """A value in a place: tensors that no place has held have the number of this one."""
     out = list(v)

@@ -212,6 +212,8 @@ class Machine(Control):
         self.grown: dict[int, dict[ast.AST | None, Any]] = {}
         #: the containers whose lengths numbers are, by their words
         self.lengths: dict[str, int] = {}
+        #: what lists of tuples were made of, one by one (``zip``, ``enumerate``)
+        self.paired: dict[int, list[Value]] = {}
         #: the first of the numbers that an iterator gives
         self.beginning: dict[int, int] = {}
         #: containers that are slices: of which one, and which part; the parts that are gone through

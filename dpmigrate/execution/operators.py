@@ -8,10 +8,10 @@ from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any
 
-from dpmigrate.execution import arithmetic, divergence, folding, placements, samples
+from dpmigrate.execution import arithmetic, divergence, folding, identity, placements, samples
 from dpmigrate.execution.comparisons import ComparisonParts
 from dpmigrate.execution.joins import join
-from dpmigrate.execution.machine import Frame
+from dpmigrate.execution.machine import PROCESS, Frame
 from dpmigrate.execution.names import LISTED
 from dpmigrate.execution.objects import LENGTH, Location
 from dpmigrate.execution.values import (
@@ -123,7 +123,7 @@ class OperatorParts(ComparisonParts):
         if data(v):
             if isinstance(node.op, ast.Invert):
                 return arithmetic.elementwise("~", [v], node)
-            return arithmetic.binary("mul", v, const(-1), node)
+            return self.recorded(arithmetic.binary("mul", v, const(-1), node))
         own = self.own_operator(v, _UNARY[type(node.op)], [], node, frame)
         if own is not None:
             return own
@@ -136,6 +136,10 @@ class OperatorParts(ComparisonParts):
             return self._for_each_sample(node, left, right, frame)
         carries = not all(self.of_this_turn(v, frame) for v in (node.left, node.right))
         return self.operate(node.op, left, right, node, frame, carries=carries)
+
+    def recorded(self, v: Value) -> Value:
+        """What an operation gives: where autograd does not record, no gradient flows through it."""
+        return identity.unrecorded(v) if self.heap.read((PROCESS, "mode grad")) == const(False) else v
 
     def _for_each_sample(self, node: ast.BinOp, left: Value, right: Value, frame: Frame) -> Value:
         """An operator in a turn for each sample: what was added up so far is added to and no more."""
@@ -185,9 +189,9 @@ class OperatorParts(ComparisonParts):
             if word != "mod":  # a text may have None put in
                 left, right = (tuple(a for a in v if (a,) != NONE) or v for v in (left, right))
             given = self.library.operator(self, word, [left, right], node, frame)
-            if given is not None:
-                return given
-            return arithmetic.binary(word, left, right, node, carries=carries)
+            if given is None:
+                given = arithmetic.binary(word, left, right, node, carries=carries)
+            return self.recorded(given)
         for v, dunder in ((left, f"__{word}__"), (right, f"__r{word}__")):
             other = right if v is left else left
             own = self.own_operator(v, dunder, [other], node, frame)

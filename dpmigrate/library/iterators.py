@@ -127,7 +127,9 @@ def _paired(site: Site, sources: list[Value | None], start: Value) -> Value:
                 items(x[i] if x is not None else const(begin + i) for x in listed)
                 for i in range(count)
             ]
-            return site.m.listed(rows, site.node, site.frame)
+            made_of = site.m.listed(rows, site.node, site.frame)
+            site.m.paired[site.m.objects(made_of)[0].number] = [s for s in sources if s is not None]
+            return made_of
     out = over(site, site.word, sources)
     (made,) = site.m.objects(out)
     site.m.heap.write((made.number, FIRST), start)
@@ -175,7 +177,9 @@ def wrapped(site: Site) -> Value:
         return site.ref("iterator")
     listed = site.m.known_elements(source)
     if listed is not None and site.word == "reversed":
-        return site.m.listed(listed[::-1], site.node, site.frame)
+        turned = site.m.listed(listed[::-1], site.node, site.frame)
+        site.m.paired[site.m.objects(turned)[0].number] = [source]
+        return turned
     if site.word == "iter" and (wanted := site.get(1)) is not None:
         return site.m.made_later("until", [source, wanted], site.node, site.frame)
     made = site.made("iterator", extra=1)

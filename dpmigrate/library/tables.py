@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, cast
 
-from dpmigrate.execution import arithmetic, placements
+from dpmigrate.execution import arithmetic, identity, placements
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.joins import join
 from dpmigrate.execution.machine import Frame, Machine
@@ -58,6 +58,11 @@ from dpmigrate.library.sites import Site
 if TYPE_CHECKING:
     from dpmigrate.execution.engine import Execution
 
+def _recorded(site: Site, v: Value | None) -> Value | None:
+    """What a function gives: where autograd does not record, no gradient flows through it."""
+    return v if not v or site.grad() else identity.unrecorded(v)
+
+
 class Tables(Protocols):
     """The library of the machine."""
 
@@ -74,7 +79,7 @@ class Tables(Protocols):
         if row is None:
             return None
         site = site_of(m, name, arguments, node, frame)
-        return by_numbers(site, row.effect(site))
+        return _recorded(site, by_numbers(site, row.effect(site)))
 
     def method(
         self,
@@ -109,7 +114,7 @@ class Tables(Protocols):
         if isinstance(receiver, Data) and receiver.kind not in ("text",):
             row = METHODS.get(f".{name}")
             if row is not None:
-                return by_numbers(site, row.effect(site))
+                return _recorded(site, by_numbers(site, row.effect(site)))
         if isinstance(receiver, Data | Setting | Const | Method):
             return self._of_plain(site, receiver)
         made = m.object(receiver)
