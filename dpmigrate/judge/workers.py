@@ -6,8 +6,9 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from dpmigrate.execution.joins import join
 from dpmigrate.execution.machine import Frame
-from dpmigrate.execution.values import Const, Setting, const
+from dpmigrate.execution.values import NOTHING, Const, Setting, Value, const
 from dpmigrate.judge.cached import last_name
 from dpmigrate.program import Program
 
@@ -32,7 +33,35 @@ def alike(m: Judged, node: ast.AST, frame: Frame) -> bool:
     free = [*function.args.posonlyargs, *function.args.args]
     given = {a.arg for a in free[:1]}
     own = {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
-    return all(_same(m, leaf, given - own, own | {a.arg for a in free[1:]}, frame) for leaf in _leaves(seed))
+    with_it = {} if free[:1] == free else _by_partial(m, function)
+    leaves = [n for n in _leaves(seed, _bound_once(function)) if not _plain(with_it.get(getattr(n, "id", "")))]
+    return all(_same(m, leaf, given - own, own, frame) for leaf in leaves)
+
+
+def _by_partial(m: Judged, function: ast.AST) -> dict[str, Value]:
+    """What ``functools.partial`` gives a function beside the worker's number, by the parameter."""
+    found: dict[str, Value] = {}
+    for made in m.heap.objects.values():
+        if made.kind == "partial":
+            held = m.objects(m.heap.read((made.number, "function")) or NOTHING)
+            if any(getattr(o.extra, "node", None) is function for o in held):
+                for name, v in made.extra.keywords.items():
+                    found[name] = join(found.get(name, NOTHING), v)
+    return found
+
+
+def _plain(v: Value | None) -> bool:
+    """Whether a value is known to be the same on all ranks."""
+    return bool(v) and all(isinstance(a, Const | Setting) for a in v or NOTHING)
+
+
+def _bound_once(function: ast.FunctionDef | ast.Lambda) -> dict[str, ast.expr]:
+    """What the variables of a function are given that it binds once: ``seed = rank + base``."""
+    nodes = list(ast.walk(function))
+    names = [n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+    assigned = [n for n in nodes if isinstance(n, ast.Assign) and len(n.targets) == 1]
+    made = {t.id: n.value for n in assigned for t in n.targets if isinstance(t, ast.Name)}
+    return {name: v for name, v in made.items() if names.count(name) == 1}
 
 
 def _seed(node: ast.AST) -> ast.expr | None:
@@ -43,12 +72,16 @@ def _seed(node: ast.AST) -> ast.expr | None:
     return next(iter((*node.args, *named)), None)
 
 
-def _leaves(seed: ast.expr) -> Iterator[ast.AST]:
-    """What operators put together, whole: ``args.seed`` and ``number`` of ``args.seed + number``."""
+def _leaves(seed: ast.expr, bound: dict[str, ast.expr]) -> Iterator[ast.AST]:
+    """What operators put together, whole: ``args.seed`` and ``number`` of ``args.seed + number``, and
+    of variables that hold that.
+    """
     todo: list[ast.AST] = [seed]
     while todo:
         node = todo.pop()
-        if isinstance(node, _PLAIN):
+        if isinstance(node, ast.Name) and node.id in bound:
+            todo.append(bound.pop(node.id))
+        elif isinstance(node, _PLAIN):
             todo += ast.iter_child_nodes(node)
         else:
             yield node
@@ -66,7 +99,7 @@ def _same(m: Judged, leaf: ast.AST, given: set[str], own: set[str], frame: Frame
     m.heap.mark()
     held = m.evaluate(leaf, frame)
     m.heap.rollback()
-    return bool(held) and all(isinstance(a, Const | Setting) for a in held)
+    return _plain(held)
 
 
 def faults(trial: Trial) -> Iterator[Fault]:
@@ -86,7 +119,9 @@ def faults(trial: Trial) -> Iterator[Fault]:
 
 def _begun(loader: ast.Call, program: Program) -> Iterator[ast.AST]:
     """The functions that the workers of a loader begin with."""
-    given = [k.value for k in loader.keywords if k.arg == "worker_init_fn"]
+    calls = [c for c in ast.walk(loader) if isinstance(c, ast.Call)]  # ddp.distribute(DataLoader(…))
+    given = [k.value for c in calls for k in c.keywords if k.arg == "worker_init_fn"]
+    given = [g.args[0] if isinstance(g, ast.Call) and last_name(g.func) == "partial" and g.args else g for g in given]
     yield from (g for g in given if isinstance(g, ast.Lambda))
     names = {last_name(g) for g in given if isinstance(g, ast.Name | ast.Attribute)}
     nodes = (n for p in program.parts for n in ast.walk(p.tree) if isinstance(n, ast.FunctionDef))

@@ -29,6 +29,7 @@ shown = DataLoader(data, batch_size=16, worker_init_fn=begin)
     [
         pytest.param("np.random.seed(base + number)", True, id="the worker's number"),
         pytest.param("np.random.seed(17)", True, id="one seed for all"),
+        pytest.param("mine = base + number\n    np.random.seed(mine)", True, id="in a variable"),
         pytest.param("np.random.seed(base + ddp.worker_number(number))", False, id="its number among those of all ranks"),
         pytest.param("np.random.seed(torch.initial_seed() % 2**32)", False, id="torch's seed of the worker"),
         pytest.param("seed = torch.initial_seed() % 2**32\n    np.random.seed(seed + number)", False, id="the same in a variable"),
@@ -41,6 +42,21 @@ shown = DataLoader(data, batch_size=16, worker_init_fn=begin)
 def test_workers_of_training(begins: str, alike: bool) -> None:
     found = faults(result(epoch=_NOISY.format(begins) + "loader.sampler.set_epoch(epoch)"))
     assert any(f.invariant == workers.NAME for f in found) is alike, found
+
+
+@pytest.mark.parametrize(("given", "alike"), [("base", True), ("ddp.rank()", False)])
+def test_a_function_that_is_given_more(given: str, alike: bool) -> None:
+    begins = _NOISY.format("mine = own + 7\n    np.random.seed(mine)").replace("begin(number)", "begin(number, own)")
+    begins = begins.replace("init_fn=begin", f"init_fn=functools.partial(begin, own={given})")
+    found = faults(result(epoch=f"import functools\n{begins}loader.sampler.set_epoch(epoch)"))
+    assert any(f.invariant == workers.NAME for f in found) is alike, found
+
+
+def test_a_loader_that_is_distributed() -> None:
+    whole = "DataLoader(Noisy(), batch_size=16, shuffle=True, num_workers=2, worker_init_fn=begin)"
+    made = _NOISY.format("np.random.seed(number)").rpartition("loader = ")[0] + f"loader = ddp.distribute({whole})\n"
+    found = faults(result(epoch=made + "loader.sampler.set_epoch(epoch)"))
+    assert any(f.invariant == workers.NAME for f in found)
 
 
 def test_workers_of_an_evaluation() -> None:
