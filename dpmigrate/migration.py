@@ -136,7 +136,7 @@ def rewritten(script: Script, found: Sequence[Finding], comments: Sequence[Findi
     first = wrong_on_paper[0]
     message = f"the result would be wrong, so nothing was written: {first.place}: {first.words}"
     unused = [f for f in wrong_on_paper if f.invariant == judge.unused.NAME]
-    wraps = tuple((w, f.words) for f in unused for w in _wraps(script, again.program, f.node))
+    wraps = tuple((w, f.words) for f in unused for w in _wraps(script, judgement.program, f.node))
     return replace(_shown(script, message, judgement), wraps=wraps)
 
 
@@ -146,13 +146,13 @@ def doubted(judgement: Judgement) -> str:
     return first + (f", and {len(others)} more" if others else "")
 
 
-def _wraps(script: Script, result: Program, node: ast.AST | None) -> tuple[Wrap, ...]:
-    """The wraps of a program that a call of ``ddp.wrap`` in its result may be; the node may be of another copy of the trees."""
+def _wraps(script: Script, result: Program | None, node: ast.AST | None) -> tuple[Wrap, ...]:
+    """The wraps of a program that a call of ``ddp.wrap`` in its result may be."""
+    if result is None:
+        return ()
     found = [n for p in result.parts for n in ast.walk(p.tree) if isinstance(n, ast.Call) and ast.unparse(n.func) == f"{script.ddp}.wrap"]
     found.sort(key=lambda n: (n.lineno, n.col_offset))
-    places = [(n.lineno, n.col_offset) for n in found]
-    place = (node.lineno, node.col_offset) if isinstance(node, ast.Call) else None
-    return script.wraps_at(places.index(place), [ast.unparse(n.args[0]) for n in found]) if place in places else ()
+    return script.wraps_at(found.index(node), [ast.unparse(n.args[0]) for n in found]) if isinstance(node, ast.Call) and node in found else ()
 
 
 def _shown(script: Script, message: str, *judgements: Judgement) -> Shown:

@@ -75,10 +75,8 @@ def by_place(m: Machine, made: Object, place: int) -> None:
 
 def by_turn(m: Machine, made: Object, place: int, node: ast.AST, frame: Frame) -> None:
     """A layer is taken by its place, which is that of a turn where a loop is executed turn by turn."""
-    if not isinstance(node, ast.Subscript) or isinstance(node.slice, ast.Constant | ast.UnaryOp):
-        by_place(m, made, place)
-    else:
-        by_place(m, made, place)
+    by_place(m, made, place)
+    if isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Constant | ast.UnaryOp):
         picked(m, made, node, frame)
 
 

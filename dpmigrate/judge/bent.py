@@ -168,7 +168,6 @@ class _Seen(Judged):
                 self.lying.setdefault(_span(node), set()).add(_Lies(placements.SUM if p.kind is Kind.SIZE else p, learns, numbers))
         return found
 
-
     def _loaders(self, held: list[Data]) -> set[int]:
         return {n for d in held for n in d.sources if is_loader(self, self.heap.objects[n])}
 

@@ -110,9 +110,9 @@ def faults(trial: Trial) -> Iterator[Fault]:
     }  # fmt: skip
     loaders = [trial.result.heap.objects[n].node for n in sorted(trial.sources)]
     functions = [f for c in loaders if isinstance(c, ast.Call) for f in _begun(c, trial.result.program)]
+    begun = {n for f in functions for n in ast.walk(f)}
     for event in trial.result.trace.of("seed"):
-        inside = any(event.node in set(ast.walk(f)) for f in functions)
-        if inside and event.values["alike in workers"] == const(True) and drawn & {*event.values["streams"]}:
+        if event.node in begun and event.values["alike in workers"] == const(True) and drawn & {*event.values["streams"]}:
             words = "the workers of all ranks get the same seeds here: ddp.worker_number(…) numbers them"
             yield trial.fault(event.node, NAME, words)
 
