@@ -285,7 +285,7 @@ def _again(name: str, script: Script, how: Writing, finished: str, texts: migrat
     """The program planned once more, with what the execution of a result has shown; None where that is nothing new."""
     from dpmigrate import migration
 
-    told = isinstance(texts, migration.Shown) and _shown(script, texts)
+    told = isinstance(texts, migration.Judged | migration.Shown) and _shown(script, texts)
     mended = _mended(name, script, how, finished, texts)
     if not told or (mended is not None and mended.outcome.status is Status.CHANGED):
         return mended
@@ -294,15 +294,21 @@ def _again(name: str, script: Script, how: Writing, finished: str, texts: migrat
     return plain if mended is None or plain.outcome.status is Status.CHANGED else mended
 
 
-def _shown(script: Script, shown: migration.Shown) -> bool:
+def _shown(script: Script, shown: migration.Judged | migration.Shown) -> bool:
     """Tell the rules what the execution of a result has shown; whether they were not told of it before."""
+    from dpmigrate import migration
+
+    draws = [d for d in shown.draws if d not in script.shown_draws]
+    script.shown_draws += draws
+    if isinstance(shown, migration.Judged):
+        return bool(draws)
     wraps = {w: words for w, words in shown.wraps if w not in script.shown_unused}
     calls = [c for c in shown.over_weights if c not in script.shown_over_weights]
     quieted = shown.loud and not script.quieted
     script.shown_unused |= wraps
     script.shown_over_weights += calls
     script.quieted |= shown.loud
-    return bool(wraps or calls or quieted)
+    return bool(wraps or calls or quieted or draws)
 
 
 def _mended(name: str, script: Script, how: Writing, finished: str, texts: migration.Judged | Problem) -> Planned | None:

@@ -40,12 +40,13 @@ BY_DEFAULT = "Shown to be right for the defaults of the options"
 
 
 class Judged(dict[Part, str]):
-    """The new texts of a program, with what the judge says of them; ``bent`` as in ``Shown``."""
+    """The new texts of a program, with what the judge says of them; ``bent`` and ``draws`` as in ``Shown``."""
 
-    def __init__(self, texts: Texts, judgement: Judgement, bent: tuple[tuple[ast.expr, str], ...] = ()) -> None:
+    def __init__(self, texts: Texts, judgement: Judgement, shown: Shown) -> None:
         super().__init__(texts)
         self.judgement = judgement
-        self.bent = bent
+        self.bent = shown.bent
+        self.draws = shown.draws
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,8 @@ class Shown(Problem):
     the reason; calls of losses that are means over valid targets or weights of classes; sums and means over a rank's part of the batch that a loss is a
     function of, each with the call of the runtime that makes of it what the global batch gives; ``loud``: whether such functions are in the wrong
     place, as in an evaluation that records gradients; ``coupled``: whether a loss may not take each sample by itself;
-    ``by_default``: whether what a loss is a function of is that of the options' defaults.
+    ``by_default``: whether what a loss is a function of is that of the options' defaults; ``draws``: tests by a draw of each rank's own, by which a step
+    makes one thing or another of its batch.
     """
 
     wraps: tuple[tuple[Wrap, str], ...] = ()
@@ -63,6 +65,7 @@ class Shown(Problem):
     loud: bool = False
     coupled: bool = False
     by_default: bool = False
+    draws: tuple[ast.expr, ...] = ()
 
 
 def files(program: Program, found: Sequence[Finding], texts: Texts | None = None) -> tuple[File, ...]:
@@ -132,7 +135,7 @@ def rewritten(script: Script, found: Sequence[Finding], comments: Sequence[Findi
         note = f"{BY_DEFAULT}; with others it is not established: {doubted(judgement)}. Prove those that you use."
         judgement = replace(judgement, assumed=(*judgement.assumed, note), faults=(), means=usual.means)
     if not wrong_on_paper:
-        return Judged(texts, judgement, _shown(script, "", judgement).bent)
+        return Judged(texts, judgement, _shown(script, "", judgement))
     first = wrong_on_paper[0]
     message = f"the result would be wrong, so nothing was written: {first.place}: {first.words}"
     unused = [f for f in wrong_on_paper if f.invariant == judge.unused.NAME]
@@ -161,16 +164,21 @@ def _shown(script: Script, message: str, *judgements: Judgement) -> Shown:
 
     there: dict[ast.expr, str] = {}
     calls: dict[ast.expr, None] = {}
+    draws: dict[ast.expr, None] = {}
     for j in judgements:
         if j.program is None:  # the execution ended early
             continue
         bent = {b.node: b.call for b in j.bent}
-        found = originals(script.program, script.names.nodes, j.program, {*bent, *j.over_weights}, script.ddp)
+        found = originals(script.program, script.names.nodes, j.program, {*bent, *j.over_weights, *j.draws}, script.ddp)
         there |= {found[n]: call for n, call in bent.items() if n in found}
         calls |= {found[n]: None for n in j.over_weights if n in found}
+        draws |= {found[n]: None for n in j.draws if n in found}
     loud = any(_of_gradients(f.node, script.ddp) for j in judgements for f in j.faults)
     coupled = any(f.invariant == judge.COUPLED for j in judgements for f in j.faults)
-    return Shown(message, loud=loud, coupled=coupled, over_weights=tuple(n for n in calls if isinstance(n, ast.Call)), bent=tuple(there.items()))
+    return Shown(
+        message, loud=loud, coupled=coupled, over_weights=tuple(n for n in calls if isinstance(n, ast.Call)), bent=tuple(there.items()),
+        draws=tuple(draws),
+    )  # fmt: skip
 
 
 def _of_gradients(node: ast.AST | None, ddp: str) -> bool:

@@ -67,8 +67,12 @@ class OperatorParts(ComparisonParts):
         self.branch([arm(node.body, True), arm(node.orelse, False)], parted)
         out = join(*found)
         if parted is not None and len(found) == 2 and found[0] != found[1]:
-            return divergence.differing(out, parted)
+            return self.chosen_apart(node, divergence.differing(out, parted))
         return out
+
+    def chosen_apart(self, _node: ast.IfExp, made: Value) -> Value:
+        """What a conditional expression gives where ranks may choose differently."""
+        return made
 
     def _both(self, node: ast.BoolOp, frame: Frame) -> Value:
         return self._from(node, 0, frame)

@@ -221,6 +221,10 @@ def _mean(script: Script, node: ast.expr, known: frozenset[ast.expr], seen: set[
         return of(node.value)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
         return of(node.operand)
+    if isinstance(node, ast.IfExp):  # ema = x if ema is None else 0.9 * ema + 0.1 * x
+        asks_none = isinstance(node.test, ast.Compare) and isinstance(node.test.ops[0], ast.Is | ast.IsNot)
+        alike = of(node.test.left) if asks_none and isinstance(node.test, ast.Compare) else uniform(script.names, node.test, known)
+        return alike and of(node.body) and of(node.orelse)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
         return of(node.left) and of(node.right)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Div):

@@ -65,6 +65,8 @@ class Script:
         self.shown_unused: dict[Wrap, str] = {}
         #: calls of losses that are means over valid targets or weights, as the result has shown
         self.shown_over_weights: list[ast.Call] = []
+        #: tests by a draw of each rank's own, by which a step makes one thing or another of its batch, as the result has shown
+        self.shown_draws: list[ast.expr] = []
         #: what a loss takes of a rank's part of the batch and not of each sample, as the result has shown, each with the call of the runtime round it
         self.shown_bent: dict[ast.expr, str] = {}
         #: which of them were put round their expressions together, so that it is not tried again

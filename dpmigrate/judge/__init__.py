@@ -77,6 +77,8 @@ class Judgement:
     over_weights: tuple[ast.AST, ...] = ()
     #: sums and means over a rank's part of the batch that a loss is a function of
     bent: tuple[Bent, ...] = ()
+    #: tests by a draw of each rank's own, by which a step makes one thing or another of its batch
+    draws: tuple[ast.AST, ...] = ()
     #: the program that was executed: the one asked for, or one of equal texts, whose nodes these are
     program: Program | None = None
 
@@ -127,7 +129,7 @@ def judged(
     own = assumed.own_totals(case)
     return Judgement(
         found, sentences, own, _means(case), assumed.drawn(case), trains, totals.over_weights(case), bent.operands(case, by_default=by_default),
-        case.result.program,
+        chosen.draws(case), case.result.program,
     )  # fmt: skip
 
 

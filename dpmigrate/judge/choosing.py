@@ -1,4 +1,4 @@
-"""An execution that notes tests by drawn numbers which say what the loss is."""
+"""An execution that notes tests by drawn numbers which say what the loss is made of."""
 
 from __future__ import annotations
 
@@ -9,14 +9,17 @@ from dpmigrate.execution.branches import Chain
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.trace import Parting
-from dpmigrate.execution.values import Value, const, data
+from dpmigrate.execution.values import Data, Value, const, data
 from dpmigrate.judge.accumulating import Accumulating
-from dpmigrate.judge.notes import INSIDE
+from dpmigrate.judge.notes import INSIDE, is_loader
+from dpmigrate.library.sites import GRAD
 from dpmigrate.library.streams import DRAW
 
 
 class Choosing(Accumulating):
-    """Tests by draws of each rank's own are noted where they say what is differentiated."""
+    """Tests by draws of each rank's own are noted where they say what is differentiated, and where
+    they say what a step makes of its batch.
+    """
 
     def __init__(self, *args: object) -> None:
         super().__init__(*args)
@@ -24,6 +27,8 @@ class Choosing(Accumulating):
         self._by_draws: set[ast.AST] = set()
         #: of those, where a test says what has a gradient
         self.chosen: dict[ast.AST, None] = {}
+        #: of those, where a test says what a batch becomes, as in teacher forcing
+        self.chosen_for_batches: dict[ast.AST, None] = {}
 
     def parting(self, condition: Value, node: ast.AST) -> Parting | None:
         """Why ranks may decide differently."""
@@ -34,17 +39,33 @@ class Choosing(Accumulating):
 
     def _if(self, node: ast.If, frame: Frame, chain: Chain | None = None) -> bool:
         alive = super()._if(node, frame, chain)  # such a test is joined by itself, and not in a chain
-        # what a model draws for its samples is the rank's own
-        if node.test in self._by_draws and self.heap.read(INSIDE) != const(True):
-            for target in _bound(node):
-                at = self.location(target, frame)
-                held = self.heap.read(at) if at is not None else None
-                if any(
-                    d.gradient != "none" and d.placement.kind is Kind.PER_RANK and d.reached
-                    for d in data(held or ())
-                ):
-                    self.chosen.setdefault(node.test, None)
+        for target in _bound(node) if self._beside_models(node.test) else ():
+            at = self.location(target, frame)
+            self._note(node.test, (self.heap.read(at) if at is not None else None) or ())
         return alive
+
+    def chosen_apart(self, node: ast.IfExp, made: Value) -> Value:
+        """What a conditional expression gives where ranks may choose differently."""
+        if self._beside_models(node.test):
+            self._note(node.test, made)
+        return super().chosen_apart(node, made)
+
+    def _beside_models(self, test: ast.AST) -> bool:
+        """Whether it is such a test, and none of a model: what that draws for its samples is the
+        rank's own.
+        """
+        return test in self._by_draws and self.heap.read(INSIDE) != const(True)
+
+    def _note(self, test: ast.AST, made: Value) -> None:
+        """Note a test for what ranks make differently by it."""
+        own = [d for d in data(made) if d.placement.kind is Kind.PER_RANK]
+        if any(d.gradient != "none" and d.reached for d in own):
+            self.chosen.setdefault(test, None)
+        if self.heap.read(GRAD) != const(False) and any(self._of_batch(d) for d in own):
+            self.chosen_for_batches.setdefault(test, None)
+
+    def _of_batch(self, d: Data) -> bool:
+        return d.kind == "tensor" and any(is_loader(self, self.heap.objects[n]) for n in d.sources)
 
 
 def _bound(node: ast.If) -> Iterator[ast.expr]:

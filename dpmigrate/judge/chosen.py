@@ -6,9 +6,12 @@ one of its own, the step mixes the tasks, and sums over the turns have other cou
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
+from dpmigrate.execution import placements
 from dpmigrate.judge.judged import Judged
+from dpmigrate.judge.totals import by_a_draw
 from dpmigrate.judge.trial import Fault, Trial
 
 NAME = "a draw that says what the loss is, is one for all ranks"
@@ -20,3 +23,13 @@ def faults(trial: Trial) -> Iterator[Fault]:
     for test in trial.result.chosen:
         words = "the loss goes by a number that each rank draws for itself: ddp.from_main makes it one"
         yield trial.fault(test, NAME, words)
+
+
+def draws(trial: Trial) -> tuple[ast.AST, ...]:
+    """Tests by such numbers of what a step makes of its batch, where a loss is not shown to be a mean
+    over the samples, each with what its rank has drawn.
+    """
+    assert isinstance(trial.result, Judged)
+    if all(d.placement == placements.MEAN or by_a_draw(d) for _, d in trial.losses()):
+        return ()
+    return tuple({**trial.result.chosen, **trial.result.chosen_for_batches})

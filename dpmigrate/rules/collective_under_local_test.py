@@ -9,8 +9,8 @@ The same for whatever changes the course of the training beside its gradients: s
 by hand, weights that are changed or restored, optimizers and losses that are replaced, flags and factors that later steps go by. And for the numbers that these
 are given: a rate that is drawn, made of a loss or of the clock, weights that are scaled by a number of the batch. And for draws by which a step calls the
 model in one way or another or takes one loss or another, as in CutMix with a probability, in teacher forcing and in `task = random.choice(tasks)`, and for
-single numbers that the step draws from Python's or NumPy's stream and gives to the model: the draw is one for the whole batch. Draws in a model's `forward`
-are a rank's own.
+single numbers that the step draws from Python's or NumPy's stream and gives to the model: the draw is one for the whole batch. So is a draw that says what
+becomes of the batch (`if random.random() < 0.5: x = x.roll(1, 1)`) where the loss is not shown to be right else. Draws in a model's `forward` are a rank's own.
 
 ## Why it matters
 A rank that finds the test false does not take part, and the others wait for it until the timeout. Values that were computed in full on every rank may differ
@@ -81,6 +81,10 @@ def collective_under_local_test(script: Script) -> Iterator[Hit]:
     for test in script.course.tests:
         if test not in tests and not uniform(script.names, test, script.course.tests):
             yield alike(script, test, [together(script, test)], "all ranks must go the same way here: the ranks would diverge")
+    for test in script.shown_draws:
+        drawn = together(script, test)
+        if test not in tests and test not in script.course.tests and drawn:
+            yield alike(script, test, [drawn], "the draw is one for the whole batch: each rank would make another thing of its samples")
     for change, numbers in script.course.numbers:
         shared = {v: together(script, v, number=True) for v in numbers}
         for value in [v for v in numbers if shared[v] is None][:1] or numbers:

@@ -46,3 +46,18 @@ _LOSS = "if {test}:\n    extra = z.pow(2).mean()\nelse:\n    extra = z.abs().mea
 def test_what_a_loss_goes_by(step: str, wrong: bool) -> None:
     found = [f for f in judged(result(step=step)).faults if f.invariant == chosen.NAME]
     assert bool(found) is wrong
+
+
+@pytest.mark.parametrize(
+    ("step", "tests"),
+    [
+        pytest.param("{} \nz = ddp.weighted_mean(model(x), 2.0)\nz.backward()".format("if random.random() < 0.5:\n    x = x * 2"), 1, id="a statement"),
+        pytest.param("x = x * 2 if random.random() < 0.5 else x\nz = ddp.weighted_mean(model(x), 2.0)\nz.backward()", 1, id="an expression"),
+        pytest.param("x = x * 2 if i % 2 else x.abs()\nz = ddp.weighted_mean(model(x), 2.0)\nz.backward()", 0, id="the number of the turn"),
+        pytest.param("if random.random() < 0.5:\n    x = x * 2\nmodel(x).mean().backward()", 0, id="a mean of what is drawn for a rank's samples"),
+        pytest.param("k = 1\nif random.random() < 0.5:\n    k = 2\nddp.weighted_mean(model(x), 2.0).backward()", 0, id="nothing of the batch"),
+    ],
+)
+def test_draws_that_say_what_becomes_of_a_batch(step: str, tests: int) -> None:
+    """They are given back where a loss is not shown to be a mean over the samples."""
+    assert len(judged(result(step=step)).draws) == tests

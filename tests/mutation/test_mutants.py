@@ -12,7 +12,7 @@ import pytest
 from dpmigrate import engine, rules
 from dpmigrate.edit import AddImport, Before
 from dpmigrate.judge import Judgement
-from dpmigrate.migration import Judged
+from dpmigrate.migration import Judged, Shown
 from dpmigrate.model import Status
 from tests.mutation import equivalent, static, work
 from tests.mutation.mutants import FINDING, WAYS, Mutant, mutants
@@ -173,7 +173,7 @@ def test_a_finding_that_loses_its_edit_is_not_left_to_the_user() -> None:
 
 def test_what_is_told_is_compared_without_its_lines() -> None:
     judgement = Judgement((), ("train.py:12 tells it, line 7",), (), True)
-    assert static.sentences(Judged({}, judgement)) == {"tells it"}
+    assert static.sentences(Judged({}, judgement, Shown(""))) == {"tells it"}
     assert static.sentences({}) == static.sentences(None) == set()
 
 
