@@ -139,8 +139,16 @@ def reached_together(roles: Roles, node: ast.AST) -> bool:
 
 def asks_files(roles: Roles, test: ast.AST) -> bool:
     """Whether the test looks at files, which another rank may be writing: ``os.path.exists(p)``, ``p.is_file()``."""
-    called = [n.func for n in walk(test) if isinstance(n, ast.Call)]
-    return any(roles.names.dotted(f) in _FILE_QUESTIONS or (isinstance(f, ast.Attribute) and f.attr in _FILE_TESTS) for f in called)
+    return any(True for _ in files_asked(roles, test))
+
+
+def files_asked(roles: Roles, test: ast.AST) -> Iterator[ast.expr | None]:
+    """The paths that a test looks at; None for one that is given by a keyword, or is the working directory."""
+    for call in (n for n in walk(test) if isinstance(n, ast.Call)):
+        if roles.names.dotted(call.func) in _FILE_QUESTIONS:
+            yield call.args[0] if call.args else None
+        elif isinstance(call.func, ast.Attribute) and call.func.attr in _FILE_TESTS:
+            yield call.func.value
 
 
 def parted(roles: Roles, node: ast.AST) -> bool:

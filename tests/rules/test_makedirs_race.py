@@ -49,11 +49,18 @@ def test_found_and_fixed(imports: str, line: str, new: str, module_level: bool) 
     assert [changed.strip() for changed in after(**parts)] == [new]
 
 
+_PARENT = "root = 'x'\nif not os.path.exists(root):\n    os.makedirs(root)\n"
+
+
 @pytest.mark.parametrize(
     ("imports", "line", "new"),
     [
         pytest.param("", "os.makedirs('a')", "os.makedirs('a', exist_ok=not ddp.is_main())", id="makedirs"),
         pytest.param("", "os.mkdir('a')", "os.makedirs('a', exist_ok=not ddp.is_main())", id="mkdir"),
+        pytest.param("", _PARENT + "os.makedirs(os.path.join(root, 'b'))", "os.makedirs(os.path.join(root, 'b'), exist_ok=not ddp.is_main())", id="in a folder that is asked for"),
+        pytest.param("", _PARENT + "own = root + '/b'\nos.makedirs(f'{own}/c')", "os.makedirs(f'{own}/c', exist_ok=not ddp.is_main())", id="two below it"),
+        pytest.param("from pathlib import Path\nroot = Path('x')", _PARENT + "(root / 'b').mkdir()", "(root / 'b').mkdir(exist_ok=not ddp.is_main())", id="a path in it"),
+        pytest.param("", _PARENT + "os.makedirs('b')", "os.makedirs('b', exist_ok=not ddp.is_main())", id="beside it"),
         pytest.param("import time\nbegun = f'{time.time()}'\nos.makedirs(begun, exist_ok=True)", "os.makedirs('a')", "os.makedirs('a', exist_ok=not ddp.is_main())", id="beside one with a new name"),
         pytest.param("from pathlib import Path", "Path('a').mkdir(parents=True)", "Path('a').mkdir(parents=True, exist_ok=not ddp.is_main())", id="pathlib"),
     ],
@@ -69,6 +76,9 @@ def test_a_second_run_stops_as_before(imports: str, line: str, new: str) -> None
         pytest.param("if args.a:\n    os.makedirs('a')", id="not always, by an option"),
         pytest.param("import time\nos.makedirs(f'a{time.time()}')", id="a new name each time"),
         pytest.param("if os.path.exists('a'):\n    print('there')\nos.makedirs('a')", id="asked before"),
+        pytest.param("own = 'a' + str(3)\nif os.path.exists(own):\n    print('there')\nos.makedirs(own)", id="asked before, in a variable"),
+        pytest.param("own = str(3)\nif os.path.exists(path=own):\n    print('there')\nos.makedirs(own)", id="asked before, by a keyword"),
+        pytest.param("own = str(3)\nif glob.glob(own + '*'):\n    own = own + '_'\nos.makedirs(own)", id="asked before for another"),
     ],
 )
 def test_a_directory_that_may_be_there(setup: str) -> None:
