@@ -9,11 +9,12 @@ from textwrap import shorten
 
 from dpmigrate.execution.arithmetic import MEAN_BY_PART
 from dpmigrate.execution.objects import Object
-from dpmigrate.execution.values import NOTHING, Const, Data, const, data, known
+from dpmigrate.execution.values import NOTHING, Const, Data, Ref, const, data, known
 from dpmigrate.judge import counts, devices, normalised, scaling, streams, totals
 from dpmigrate.judge.notes import TOLD_OF, is_loader
 from dpmigrate.judge.trial import Trial
 from dpmigrate.library.batches import SHARED, divided
+from dpmigrate.library.cutting import CUT
 from dpmigrate.library.detection import TAKEN
 from dpmigrate.library.sites import PADDING
 
@@ -22,7 +23,7 @@ def sentences(trial: Trial) -> tuple[str, ...]:
     """A sentence for each assumption that the user should know of."""
     found = (
         normalised.sentences, _models, _detectors, _axes, _squeezed, _single, _scaled, _means, _parts, counts.sentences,
-        _mixed, _decided, _devices, _partners, _padding, _loads, scaling.sentences,
+        _mixed, _decided, _devices, _partners, _padding, _cut, _loads, scaling.sentences,
     )  # fmt: skip
     return tuple(dict.fromkeys(sentence for look in found for sentence in look(trial)))
 
@@ -192,6 +193,20 @@ def _padding(trial: Trial) -> Iterator[str]:
         yield (
             f"{_first(list(dict.fromkeys(found)))} goes by the padding as well, and each rank pads to the longest sample of "
             "its part of the batch: other numbers than on one process. Pack the sequences, mask the padding, or pad to a fixed length."
+        )
+
+
+def _cut(trial: Trial) -> Iterator[str]:
+    """What cuts the samples of a training batch to the smallest."""
+    objects = trial.result.heap.objects
+    found = [
+        e.node for e in trial.result.trace.of(CUT)
+        if any(_shared(trial, objects[a.object]) for a in e.values["loader"] if isinstance(a, Ref))
+    ]  # fmt: skip
+    if found:
+        yield (
+            f"{_first(list(dict.fromkeys(found)))} cuts samples to the smallest of a batch, and each rank to the smallest of its "
+            "part: other numbers than on one process. Cut to a fixed size, or pad and mask."
         )
 
 

@@ -54,8 +54,8 @@ def batches(site: Site) -> Value:
         count = value(Data("number", placements.size(1), origin=Origin(site.node, "batch")))
         site.m.heap.write((site.m.objects(given)[0].number, LENGTH), count)
         at = putting_together(site)
-        before = site.m.heap.read(at) or const(False)
-        site.m.heap.write(at, const(True))
+        before = site.m.heap.read(at) or NOTHING
+        site.m.heap.write(at, value(Ref(made.number)))
         result = site.m.call(collate, Arguments([given]), site.node, site.frame)
         site.m.heap.write(at, before)
         return as_rows(site, result or SETTING, made.number, collated=False, more=0)

@@ -26,6 +26,7 @@ from dpmigrate.execution.values import (
     value,
 )
 from dpmigrate.library.axes import rows_in_list
+from dpmigrate.library.cutting import least
 from dpmigrate.library.effects import cut, none, number, plain, uniform, within
 from dpmigrate.library.reductions import reduce
 from dpmigrate.library.sites import Effect, Row, Site, examples, prefixed
@@ -67,7 +68,8 @@ def extreme(how: str) -> Effect:
                 if data(inner)
                 else SETTING
             )
-        return arithmetic.elementwise(site.word, [inner], site.node)
+        out = arithmetic.elementwise(site.word, [inner], site.node)
+        return least(site, out) if site.word == "min" else out
 
     return effect
 

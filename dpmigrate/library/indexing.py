@@ -26,6 +26,7 @@ from dpmigrate.execution.values import (
     value,
 )
 from dpmigrate.library.axes import rows_of
+from dpmigrate.library.cutting import note_bounds
 from dpmigrate.library.factories import DRAWN_ORDER
 from dpmigrate.library.index_parts import (
     Walk,
@@ -72,6 +73,7 @@ def index(site: Site) -> Value | None:
         return site.unknown("an index by places on several axes")
     whole = walk.own is None or walk.own.kind == "whole"
     if whole and any(is_moving(site, v) for v in walk.others):
+        note_bounds(site, join(*[_bounds(site, v) for v in walk.others]))
         return indexed(site, owner, placements.PER_RANK, None, *walk.others)
     if whole:
         padded = found.placement.padded and not any(at_one(site, v) for v in parts)
@@ -263,6 +265,7 @@ def looked_up(site: Site, owner: Value, parts: list[Value]) -> Value:
     """
     p = placement_of(owner)
     flat = [site.flat(v) or _bounds(site, v) for v in parts]
+    note_bounds(site, join(*flat))
     rows = [(i, r) for i, v in enumerate(flat) if (r := rows_of(v)) is not None]
     lost = any(placement_of(v).kind is Kind.UNKNOWN for v in (owner, *flat))
     if lost:

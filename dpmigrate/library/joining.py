@@ -21,7 +21,7 @@ from dpmigrate.execution.values import (
 from dpmigrate.library.axes import on_axis, one_dim, rows_in_list, rows_of
 from dpmigrate.library.index_parts import ragged_rows
 from dpmigrate.library.shapes import axes_of
-from dpmigrate.library.sites import GROWN, PART, Effect, Site, putting_together
+from dpmigrate.library.sites import GROWN, PART, Effect, Site, assembled
 from dpmigrate.library.sizes import size_of
 
 
@@ -116,7 +116,7 @@ def _put_together(site: Site) -> bool:
     """Whether a list argument holds something for each sample of which a function puts a batch together."""
     lists = site.m.objects(site.get(0, "tensors") or NOTHING)
     each = bool(lists) and all(samples.all_of_batch(site.m, made, one=True) for made in lists)
-    return each and site.m.heap.read(putting_together(site)) == const(True)
+    return each and bool(assembled(site))
 
 
 def _rows_of_each(site: Site, parts: list[Value], axes: int | None, at: int, default: int) -> Placement | None:

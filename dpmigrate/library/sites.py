@@ -274,8 +274,13 @@ def prefixed(prefix: str, names: str) -> str:
 
 
 def putting_together(site: Site) -> tuple[int, str]:
-    """Where it stands whether a function is under way that puts a batch together of samples."""
+    """Where the loader stands of whose samples a function puts a batch together that is under way."""
     return site.m.heap.number(("batches",)), "put together"
+
+
+def assembled(site: Site) -> Value:
+    """That loader; nothing where no such function is under way."""
+    return site.m.heap.read(putting_together(site)) or ()
 
 
 def table(rows: Iterable[Row]) -> dict[str, Row]:

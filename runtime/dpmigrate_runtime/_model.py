@@ -91,6 +91,7 @@ def _wrapped(model: nn.Module, place: torch.device, find_unused: bool, compare: 
         where: dict[str, Any] = {"device_ids": [place.index]} if place.type == "cuda" else {"process_group": _group_for_cpu()}
         keep_versions()
         _in_rows(model)
+        _leave_sparse(model)
         wrapped = DistributedDataParallel(model, find_unused_parameters=find_unused, **where)
     STATE.wrapped.add(wrapped)
     watch_model(model, compare)
@@ -108,6 +109,15 @@ def _in_rows(model: nn.Module) -> None:
     for buffer in model.buffers():
         if buffer.layout is torch.strided and buffer.stride() != torch.empty(buffer.shape, device="meta").stride():
             buffer.data = buffer.detach().clone(memory_format=torch.contiguous_format)
+
+
+def _leave_sparse(model: nn.Module) -> None:
+    """DDP copies rank 0's buffers, and stops at one that is sparse: such buffers are constants, such as an adjacency, and stay each rank's own.
+    """
+    sparse = [name for name, buffer in model.named_buffers() if buffer.layout is not torch.strided]
+    if sparse:
+        known = getattr(model, "_ddp_params_and_buffers_to_ignore", ())
+        DistributedDataParallel._set_params_and_buffers_to_ignore_for_model(model, [*known, *sparse])
 
 
 @contextmanager
@@ -256,11 +266,11 @@ def sync_buffers(*models: Any) -> None:
     """Copy rank 0's buffers (running means, counters) to every rank, in one broadcast. A collective.
 
     Needed before an evaluation through the bare model: each rank's BatchNorm has seen its own shard only (3.89 against 2.49 for
-    the same input). Nothing happens in one process or when no model has buffers.
+    the same input). Sparse buffers are left out, as in ``wrap``. Nothing happens in one process or when no model has buffers.
     """
     if world_size() == 1:
         return
-    buffers = [buffer for model in models for buffer in unwrap(model).buffers()]
+    buffers = [buffer for model in models for buffer in unwrap(model).buffers() if buffer.layout is torch.strided]
     if not buffers:
         return
     # as bytes: one message for all types, including those that gloo cannot name (int16)

@@ -172,3 +172,38 @@ _PACKED = "p = nn.utils.rnn.pack_padded_sequence(x, n, {first}, False); return s
 def test_padding_that_is_read(forward: str, both: bool, loader: str, reads: bool) -> None:
     program = result(end=_PADDED.format(first=True, both=both, forward=forward, loader=loader))
     assert bool([s for s in judged(program).assumed if "goes by the padding" in s]) is reads
+
+
+_CUT = """\
+class Clips(torch.utils.data.Dataset):
+    def __len__(self):
+        return 64
+
+    def __getitem__(self, i):
+        return torch.randn(5 + i % 20, 2), i % 2
+
+
+def collate(batch):
+    {cut}
+    return torch.stack([x[:n].mean(0) for x, _ in batch]), torch.tensor([y for _, y in batch])
+
+
+own = Clips()
+for x, y in {loader}:
+    nn.functional.cross_entropy(model(x), y).backward()
+"""
+
+
+@pytest.mark.parametrize(
+    ("cut", "loader", "told"),
+    [
+        pytest.param("n = min(len(x) for x, _ in batch)", _SHARED, True, id="the shortest"),
+        pytest.param("n = min([x.shape[0] for x, _ in batch]) // 2", _SHARED, True, id="half of it"),
+        pytest.param("n = 4", _SHARED, False, id="a fixed length"),
+        pytest.param("n = min(4, 5)", _SHARED, False, id="the least of settings"),
+        pytest.param("n = min(len(x) for x, _ in batch)", "ddp.shard(DataLoader(own, batch_size=16, collate_fn=collate))", False, id="whole batches"),
+    ],
+)
+def test_samples_that_are_cut_to_the_smallest(cut: str, loader: str, told: bool) -> None:
+    program = result(end=_CUT.format(cut=cut, loader=loader))
+    assert bool([s for s in judged(program).assumed if "to the smallest of a batch" in s]) is told
