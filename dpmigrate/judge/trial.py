@@ -17,7 +17,8 @@ from dpmigrate.judge.judged import Judged
 from dpmigrate.judge.notes import is_loader
 from dpmigrate.judge.watching import Watching
 from dpmigrate.library.batches import WHOLE
-from dpmigrate.library.layers import has_parameters
+from dpmigrate.library.layer_table import LAYERS
+from dpmigrate.library.layers import foreign_name, has_parameters
 from dpmigrate.library.module_tree import owned
 from dpmigrate.model import Span
 from dpmigrate.program import Program
@@ -105,8 +106,9 @@ class Trial:
 
     def has_parameters(self, made: Object) -> bool:
         """Whether an object is a parameter, or a layer with parameters of its own."""
-        layer = made.kind == "module" and has_parameters(self.result, made)
-        return made.kind == "parameter" or layer
+        if made.kind == "instance" and foreign_name(self.result, made) in LAYERS:
+            return has_parameters(self.result, made)  # class Linear(nn.Linear)
+        return made.kind == "parameter" or (made.kind == "module" and has_parameters(self.result, made))
 
     def losses(self) -> Iterator[tuple[ast.AST, Data]]:
         """What is differentiated and comes to a step, with the place of its backward."""

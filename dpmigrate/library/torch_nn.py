@@ -78,6 +78,13 @@ def called_with(site: Site) -> Value:
     )
 
 
+def convolved(site: Site) -> Value:
+    """``self._conv_forward(x, weight, bias)``, which a convolution's own forward calls."""
+    assert site.object is not None
+    count = foreign_name(site.m, site.object).removesuffix("d")[-1:]
+    return grid(int(count), mixes=True)(site) or NOTHING if count.isdigit() else site.unknown("a convolution")
+
+
 def as_vector(site: Site) -> Value:
     """``parameters_to_vector``: the same on every rank."""
     return site.data(placements.UNIFORM)
@@ -165,6 +172,10 @@ F.affine_grid(x[:, None, :3].expand(-1, 2, -1), (x.size(0), 1, 2, 2))
     Row("torch.nn.functional.prelu torch.prelu .prelu", prelu, examples("""
 F.prelu(x, w[0])
 """), _FUNCTIONAL),
+    Row("<module>._conv_forward", convolved, examples("""
+nn.Conv1d(1, 2, 3)._conv_forward(x[:, None], w[:2, None, :3], None)
+nn.Conv2d(1, 2, 2)._conv_forward(x.view(-1, 1, 2, 2), w.view(4, 1, 2, 2), w[0])
+"""), _DOC),
     Row(prefixed("torch.nn.functional.", "linear bilinear"), with_weights, examples("""
 F.linear(x, w)
 F.linear(x, w, w[0])

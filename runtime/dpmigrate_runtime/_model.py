@@ -117,7 +117,7 @@ def _leave_sparse(model: nn.Module) -> None:
     sparse = [name for name, buffer in model.named_buffers() if buffer.layout is not torch.strided]
     if sparse:
         known = getattr(model, "_ddp_params_and_buffers_to_ignore", ())
-        DistributedDataParallel._set_params_and_buffers_to_ignore_for_model(model, [*known, *sparse])
+        DistributedDataParallel._set_params_and_buffers_to_ignore_for_model(model, [*known, *sparse])  # type: ignore[no-untyped-call]
 
 
 @contextmanager

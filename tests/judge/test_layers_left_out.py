@@ -228,3 +228,20 @@ def test_a_layer_that_is_left_out_is_told(made: str, body: str) -> None:
 )  # fmt: skip
 def test_layers_that_are_all_used(made: str, body: str) -> None:
     assert unused.NAME not in told(made, body)
+
+
+_DERIVED = "class Derived(nn.{0}):\n    def forward(self, x):\n        return {1}\nself.own = Derived(8, 8)"
+_OWN = "nn.functional.linear(x, self.weight / self.weight.norm(), self.bias)"
+
+
+@pytest.mark.parametrize("forward", ["super().forward(x)", _OWN])
+@pytest.mark.parametrize(
+    ("body", "left_out"),
+    [
+        pytest.param("x = self.own(x)", False, id="used"),
+        pytest.param("with torch.no_grad():\n    x = x + self.own(x)", True, id="without a gradient"),
+        pytest.param("x = x * 2", True, id="not used"),
+    ],
+)
+def test_a_layer_of_a_class_that_derives_from_one_of_torch(forward: str, body: str, left_out: bool) -> None:
+    assert (unused.NAME in told(_DERIVED.format("Linear", forward), body)) is left_out
