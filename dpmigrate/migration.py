@@ -115,7 +115,8 @@ def rewritten(script: Script, found: Sequence[Finding], comments: Sequence[Findi
     codes = {f.code for f in left(found)}
     told = codes & _TELL_OF_COUPLING
     settled = {
-        judge.COUPLED: bool(told), judge.ALONE: script.silences(_SIDE_EFFECTS), judge.TOTALS: bool(codes & _TELL_OF_TOTALS),
+        judge.COUPLED: bool(told), judge.APART: bool(told - {"DPM305"}), judge.ALONE: script.silences(_SIDE_EFFECTS),
+        judge.TOTALS: bool(codes & _TELL_OF_TOTALS),
     }  # fmt: skip
     # of a loss of which a part is not known, the rest may be no mean either
     shown = [judge.COUPLED] if told == {"DPM305"} else []
@@ -174,7 +175,7 @@ def _shown(script: Script, message: str, *judgements: Judgement) -> Shown:
         calls |= {found[n]: None for n in j.over_weights if n in found}
         draws |= {found[n]: None for n in j.draws if n in found}
     loud = any(_of_gradients(f.node, script.ddp) for j in judgements for f in j.faults)
-    coupled = any(f.invariant == judge.COUPLED for j in judgements for f in j.faults)
+    coupled = any(f.invariant in (judge.COUPLED, judge.APART) for j in judgements for f in j.faults)
     return Shown(
         message, loud=loud, coupled=coupled, over_weights=tuple(n for n in calls if isinstance(n, ast.Call)), bent=tuple(there.items()),
         draws=tuple(draws),

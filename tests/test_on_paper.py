@@ -262,16 +262,15 @@ curved = Curved()
 
 
 def test_what_is_doubted_beside_a_told_loss(tmp_path: Path) -> None:
-    """A part of a loss whose scale is not known hides nothing of another part."""
+    """A part of a loss whose scale is not known hides nothing of another part, which is no mean."""
     path = tmp_path / "train.py"
     loss = "curved(model(x), y) + mystery.scale() * nn.functional.mse_loss(model(x), y)"
     text = SCRIPT.format(imported=CURVED, model="nn.Linear(4, 2)", loss=loss)
     text = text.replace("    model =", "    other = DataLoader(data, batch_size=16, shuffle=True)\n    model =")
     path.write_text(text.replace("for x, y in loader:", "for batch in zip(loader, other):").replace("optimizer.zero_grad()", "(x, y), _ = batch"))
     (outcome,) = engine.apply([path], Settings(), engine.Writing(write=False))
-    assert outcome.status is Status.CHANGED and "DPM305" in codes(outcome)
-    (told,) = [n for n in outcome.notes if n.startswith("Not established, ")]
-    assert told.endswith(": a rank's loss may be no mean over its samples: per rank: a clock, line 9.")
+    assert outcome.status is Status.REFUSED and "DPM305" in codes(outcome)
+    assert ": a rank's loss may be no mean over its samples: per rank: a clock, line 9. Prove it" in outcome.reason
 
 
 def test_what_is_established_passes(tmp_path: Path) -> None:

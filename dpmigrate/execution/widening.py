@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from dpmigrate.execution.values import SETTING, Atom, Const, Data, Items, Setting, Unknown, Value, unknown
+from dpmigrate.execution.values import SETTING, Atom, Const, Data, Items, Setting, Unbound, Unknown, Value, unknown
 
 #: turns of a loop, after which what still changes is not understood
 TURNS = 4
@@ -30,20 +30,25 @@ def widened(v: Value, node: ast.AST, old: Value) -> Value:
     turns before have left (``old``).
     """
     v = counted(v)
-    kept = tuple(a for a in v if a in old or not isinstance(a, Data | Items | Unknown) or _bent_alone(a, old))
+    if all(isinstance(a, Unbound) for a in old):
+        return v  # it is there since this turn alone, as under a test of the turn's number
+    kept = tuple(a for a in v if a in old or not isinstance(a, Data | Items | Unknown) or _grown(a, old))
     if len(kept) == len(v):
         return kept
     return (*kept, *unknown("changes from turn to turn", node))
 
 
-def _bent_alone(a: Atom, old: Value) -> bool:
-    """Whether data lie as before, and only more operations are known that have bent them, of which
-    a loop has so many.
+def _grown(a: Atom, old: Value) -> bool:
+    """Whether data lie as before, and only more operations are known that have bent them, or more
+    loops that they are gathered in, of which there are so many.
     """
-    if not isinstance(a, Data) or not a.bent:
+    if not isinstance(a, Data) or not (a.bent or a.marks):
         return False
-    plain = a._replace(bent=frozenset())
-    return any(isinstance(b, Data) and b._replace(bent=frozenset()) == plain and b.bent <= a.bent for b in old)
+    plain = a._replace(bent=frozenset(), marks=frozenset())
+    return any(
+        isinstance(b, Data) and b._replace(bent=frozenset(), marks=frozenset()) == plain and b.bent <= a.bent and b.marks <= a.marks
+        for b in old
+    )
 
 
 def widening(turn: int, node: ast.AST) -> Callable[[Value, Value], Value]:

@@ -49,7 +49,7 @@ from dpmigrate.judge.shared_files import asked_early, written_anew, written_by_a
 from dpmigrate.judge.trial import Fault, Trial, before, executed
 from dpmigrate.program import Program
 
-COUPLED, ALONE, TOTALS = totals.COUPLED, files.ALONE, own_totals.NAME
+COUPLED, APART, ALONE, TOTALS = totals.COUPLED, totals.APART, files.ALONE, own_totals.NAME
 unfinished = files.unfinished
 _INVARIANTS = (
     bound, group, given, wrapped, sharded, epochs, streams, parted, totals, own_totals, chosen, unused, backwards, files,
@@ -88,8 +88,8 @@ class Judgement:
         result.
         """
         wanted = (
-            wrapped.NAME, sharded.NAME, totals.NAME, totals.COUPLED, parted.NAME, streams.NAME,
-            streams.SEEDS, statistics.NAME, files.NAME, own_totals.NAME,
+            wrapped.NAME, sharded.NAME, totals.NAME, totals.COUPLED, totals.APART, parted.NAME,
+            streams.NAME, streams.SEEDS, statistics.NAME, files.NAME, own_totals.NAME,
         )  # fmt: skip
         found = (f for f in self.faults if not f.established and f.invariant in wanted)
         return tuple(dict.fromkeys(f"{f.place}: {f.words}" for f in found))
@@ -108,8 +108,8 @@ def judged(
 
     ``original`` is the program before, executed, where there is one. ``divided``: batch sizes are
     those of all ranks together, and not of each. ``settled``: invariants that are not asked: the user
-    is told that a loss is one of the rank's own samples together, or that its scale is not known
-    (``COUPLED``), or does not want side effects to be looked at (``ALONE``). ``shown``: those of
+    is told that a loss is one of the rank's own samples together (``COUPLED``, ``APART``), or that
+    its scale is not known (``COUPLED``), or does not want side effects to be looked at (``ALONE``). ``shown``: those of
     ``settled`` of which it is told all the same where they do not hold, since what the user is told
     may be about something else. ``by_default``: the options of the program have their defaults, and
     no other values.
@@ -150,6 +150,6 @@ def _means(case: Trial) -> bool:
 
 
 __all__ = [
-    "ALONE", "COUPLED", "SAVES", "TOTALS", "Bent", "Fault", "Judgement", "Trial", "asked_early", "before", "executed", "faults", "judged",
+    "ALONE", "APART", "COUPLED", "SAVES", "TOTALS", "Bent", "Fault", "Judgement", "Trial", "asked_early", "before", "executed", "faults", "judged",
     "unfinished", "written_anew", "written_by_all",
 ]  # fmt: skip

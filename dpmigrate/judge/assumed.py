@@ -64,11 +64,13 @@ def _first(nodes: list[ast.AST]) -> str:
 
 def _means(trial: Trial) -> Iterator[str]:
     """Losses of training batches: the first place that tells one, and how many more there are."""
-    found = sorted(totals.of_training(trial), key=lambda event: event.kind == "print")
-    nodes = list(dict.fromkeys(event.node for event in found))  # what is kept comes first
+    found = list(totals.of_training(trial))
+    known = [event for event, sure in found if sure]
+    shown = sorted(known or [event for event, _ in found], key=lambda event: event.kind == "print")
+    nodes = list(dict.fromkeys(event.node for event in shown))  # what is kept comes first
     if nodes:
         yield (
-            f"{_first(nodes)} tells numbers of rank 0's part of the batch; ddp.mean_all (means) or "
+            f"{_first(nodes)} {'tells' if known else 'may tell'} numbers of rank 0's part of the batch; ddp.mean_all (means) or "
             "ddp.sum_all (sums) gives those of the whole batch, called on all ranks."
         )
 

@@ -33,6 +33,7 @@ _SHOWN = ("number", "any", "text")
 _AGREED = (*placements.EQUAL, Kind.UNKNOWN)
 NAME = "losses and totals are those of all samples"
 COUPLED = "a loss takes each sample by itself"
+APART = "a loss is a mean of what each sample gives"
 
 
 def over_weights(trial: Trial) -> tuple[ast.AST, ...]:
@@ -54,8 +55,7 @@ def faults(trial: Trial) -> Iterator[Fault]:
         elif loss.placement.kind is Kind.PER_RANK:
             if not by_a_draw(loss) or mended:
                 words = f"a rank's loss may be no mean over its samples: {trial.since(loss)}"
-                # a rule says so where the program is migrated all the same
-                yield trial.fault(node, COUPLED, words, established=False)
+                yield trial.fault(node, APART, words, established=False)
         elif loss.placement != placements.MEAN and loss.placement.kind not in placements.EQUAL:
             known = loss.placement.kind is not Kind.UNKNOWN
             yield trial.fault(node, NAME, f"the loss is {trial.since(loss)}", established=known)
@@ -204,17 +204,19 @@ def _reduced(d: Data) -> bool:
     return origin is not None
 
 
-def of_training(trial: Trial) -> Iterator[Event]:
+def of_training(trial: Trial) -> Iterator[tuple[Event, bool]]:
     """Where a mean over the rank's part of a training batch is told, such as its loss, also in a
-    text that holds a time beside it; and other numbers of the batch that is being trained on.
+    text that holds a time beside it; and other numbers of the batch that is being trained on. And
+    whether that is known: else something is told there that may be one.
     """
     for event, d, over in numbers_told(trial):
         mean = d.placement == placements.MEAN and not d.whole
         beside = d.kind == "text" and d.placement.kind is Kind.PER_RANK and not of_samples(d)
         other = d.kind in _SHOWN and (d.placement in ADDED_UP or of_samples(d))
-        told = mean or beside or (other and d.sources & over and not _divided_part(d))
-        if told and event.kind != "schedule" and trained_on(trial, d):
-            yield event
+        known = mean or beside or (other and d.sources & over and not _divided_part(d))
+        perhaps = d.kind in _SHOWN and d.placement.kind is Kind.UNKNOWN and d.sources & over and not _reduced(d)
+        if (known or perhaps) and event.kind != "schedule" and trained_on(trial, d):
+            yield event, bool(known)
 
 
 def of_parts(trial: Trial) -> Iterator[Event]:

@@ -91,7 +91,7 @@ def _wrapped(model: nn.Module, place: torch.device, find_unused: bool, compare: 
         where: dict[str, Any] = {"device_ids": [place.index]} if place.type == "cuda" else {"process_group": _group_for_cpu()}
         keep_versions()
         _in_rows(model)
-        _leave_sparse(model)
+        _leave_out(model)
         wrapped = DistributedDataParallel(model, find_unused_parameters=find_unused, **where)
     STATE.wrapped.add(wrapped)
     watch_model(model, compare)
@@ -111,13 +111,21 @@ def _in_rows(model: nn.Module) -> None:
             buffer.data = buffer.detach().clone(memory_format=torch.contiguous_format)
 
 
-def _leave_sparse(model: nn.Module) -> None:
-    """DDP copies rank 0's buffers, and stops at one that is sparse: such buffers are constants, such as an adjacency, and stay each rank's own.
+#: what both gloo and NCCL can send
+_SENT = frozenset({
+    torch.uint8, torch.int8, torch.int32, torch.int64, torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.bool, torch.complex64,
+    torch.complex128,
+})  # fmt: skip
+
+
+def _leave_out(model: nn.Module) -> None:
+    """DDP copies rank 0's buffers, and stops at one that is sparse or of a type that is not sent, such as int16: those are constants, such as an
+    adjacency, and stay each rank's own.
     """
-    sparse = [name for name, buffer in model.named_buffers() if buffer.layout is not torch.strided]
-    if sparse:
+    unsent = [name for name, buffer in model.named_buffers() if buffer.layout is not torch.strided or buffer.dtype not in _SENT]
+    if unsent:
         known = getattr(model, "_ddp_params_and_buffers_to_ignore", ())
-        DistributedDataParallel._set_params_and_buffers_to_ignore_for_model(model, [*known, *sparse])  # type: ignore[no-untyped-call]
+        DistributedDataParallel._set_params_and_buffers_to_ignore_for_model(model, [*known, *unsent])  # type: ignore[no-untyped-call]
 
 
 @contextmanager

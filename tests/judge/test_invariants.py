@@ -310,7 +310,7 @@ def test_a_loss_of_the_samples_of_a_batch_together_is_told(loss: str, word: str)
     (doubt,) = doubts
     assert "a rank's loss may be no mean over its samples" in doubt
     assert f": {word}, line" in doubt
-    assert judgement(Program.of(source), settled=[totals.COUPLED]).doubts == ()
+    assert judgement(Program.of(source), settled=[totals.APART]).doubts == ()
 
 
 TAGS = RIGHT.replace("        return self.head(self.body(x))\n", """\
@@ -335,7 +335,7 @@ TAGS = RIGHT.replace("        return self.head(self.body(x))\n", """\
 )
 def test_a_mean_counts_what_sequences_are_filled_up_with(given: str, right: bool) -> None:
     told = judged(TAGS.format(given=given))
-    assert {n for n, _ in told} == (set() if right else {totals.COUPLED}), told
+    assert {n for n, _ in told} == (set() if right else {totals.APART}), told
 
 
 CHOICE = """\

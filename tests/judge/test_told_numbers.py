@@ -114,7 +114,7 @@ def test_a_device_that_ddp_does_not_support(end: str, wrong: bool) -> None:
 )
 def test_a_count_of_all_ranks_and_what_keeps_it_from_zero(divisor: str, right: bool) -> None:
     turn = f"mask = (y > 0).float()\nlate = (nn.functional.cross_entropy(model(x), y, reduction='none') * mask).sum() / {divisor}\nlate.backward()\noptimizer.step()"
-    found = [f for f in judged(result(turn=turn)).faults if f.invariant in (totals.NAME, totals.COUPLED)]
+    found = [f for f in judged(result(turn=turn)).faults if f.invariant in (totals.NAME, totals.COUPLED, totals.APART)]
     assert (not found) is right, found
 
 
@@ -131,3 +131,18 @@ def test_a_mean_of_all_ranks_counts_for_each_rank_s_own_part(added: str, told: b
     end = "parts, seen = ddp.sum_all(parts, seen)\nprint(parts / seen)"
     sentences = judged(result(epoch="parts, seen = 0.0, 0", turn=turn, end=end)).assumed
     assert any("are no sums or means over the samples" in s for s in sentences) is told
+
+
+@pytest.mark.parametrize(
+    ("epoch", "turn", "words"),
+    [
+        pytest.param("window = []", "window.append(loss.item())\nif (i + 1) % 2 == 0:\n    shown = np.mean(window)\n    print(f'{shown:.4f}')\n    window = []", "tells numbers of rank 0's part", id="a window that is made anew"),
+        pytest.param("best = 0.0", "print(f'{loss.item():.3f} {unseen(loss)}')", "may tell numbers of rank 0's part", id="beside what is not known"),
+        pytest.param("", "print(f'{ddp.mean_all(loss.item()):.3f}')", "", id="the mean of all ranks"),
+        pytest.param("", "print(f'{i} {len(loader)}')", "", id="counters"),
+    ],
+)
+def test_numbers_of_a_batch_in_training(epoch: str, turn: str, words: str) -> None:
+    found = said("numbers of rank 0's part", epoch=epoch, turn=turn)
+    assert bool(found) is bool(words)
+    assert all(words in sentence for sentence in found)

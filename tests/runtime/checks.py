@@ -103,8 +103,8 @@ def accumulated_gradients() -> None:
 
 @check
 def wrap_odd_buffers() -> None:
-    """DDP would not write to the first two, and stops at one that is sparse."""
-    for odd in (torch.arange(12.0).view(1, 3, 4).transpose(0, 1), torch.arange(3.0).expand(4, 3), torch.eye(3).to_sparse(), torch.arange(6).view(2, 3).T):
+    """DDP would not write to the first two, and stops at one that is sparse, or of 16-bit integers."""
+    for odd in (torch.arange(12.0).view(1, 3, 4).transpose(0, 1), torch.arange(3.0).expand(4, 3), torch.eye(3).to_sparse(), torch.arange(6).view(2, 3).T, torch.arange(6, dtype=torch.int16)):
         model = nn.Linear(2, 1)
         model.register_buffer("table", odd.clone() if odd.is_sparse else odd)
         model.register_buffer("count", torch.tensor(ddp.rank()))
