@@ -525,6 +525,24 @@ def test_who_chooses_the_device(tmp_path: Path, setting: str, device: str, words
     assert [n[: len(words)] for n in found] == ([words] if words else [])
 
 
+@pytest.mark.parametrize(
+    ("asked", "still"),
+    [
+        ("pynvml.nvmlDeviceGetHandleByIndex(where)", "pynvml.nvmlDeviceGetHandleByIndex(where) (line "),
+        ("def used(gpu):\n    return pynvml.nvmlDeviceGetHandleByIndex(gpu)\nused(where)", "pynvml.nvmlDeviceGetHandleByIndex(gpu) (line "),
+        ("pynvml.nvmlDeviceGetHandleByIndex(0)", ""),
+        ("print(where)", ""),
+    ],
+)
+def test_who_is_given_the_number_of_a_device(tmp_path: Path, asked: str, still: str) -> None:
+    path = tmp_path / "train.py"
+    imported = f"import pynvml, sys; where = int(sys.argv[1])\n{asked}\n"
+    path.write_text(SCRIPT.format(imported=imported, model="nn.Linear(4, 2).to(f'cuda:{where}')", loss="(model(x) - y).pow(2).mean()"))
+    (outcome,) = engine.apply([path], Settings(unproven=True), engine.Writing(write=False))
+    (told,) = [n for n in outcome.notes if n.startswith("GPU")]
+    assert still in told and ("all the same" in told) is bool(still)
+
+
 PADDED = """\
 import torch
 from torch import nn

@@ -1,7 +1,8 @@
 """A fixed GPU number.
 
 ## What it finds
-`"cuda:0"`, `f"cuda:{n}"`, `.cuda(0)`, `.to(0)`, `torch.device("cuda", 0)`, `torch.cuda.set_device(…)`, `torch.accelerator.set_device_index(…)`.
+`"cuda:0"`, `f"cuda:{n}"`, `.cuda(0)`, `.to(0)`, `torch.device("cuda", 0)`, `torch.cuda.set_device(…)`, `torch.accelerator.set_device_index(…)`, and
+`torch.cuda.synchronize(0)`, `torch.cuda.max_memory_allocated(args.gpu)` and the like, which would wait for that GPU and open a context on it.
 
 ## Why it matters
 Every rank would put its model on the same GPU: out of memory, or "Duplicate GPU detected". `ddp.setup()` makes the rank's own GPU the current device,
@@ -18,7 +19,8 @@ device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 ## When it is not fixed
 A number that comes from the command line into a variable of another name than gpu, gpu_id, device_id or local_rank. `torch.cuda.set_device(x.device)` of a
-tensor follows the data, which are on the rank's own GPU: it is right and stays.
+tensor follows the data, which are on the rank's own GPU: it is right and stays. Other libraries (`pynvml`, `faiss`) that are given the number that chose
+the GPU are named in the report.
 """
 
 from __future__ import annotations
@@ -27,15 +29,25 @@ import ast
 import re
 from collections.abc import Iterator
 
+from dpmigrate.contract import MODULE
 from dpmigrate.edit import Delete, DropArg, Edit, Replace
 from dpmigrate.facts.names import FunctionNode
 from dpmigrate.facts.nodes import walk
+from dpmigrate.facts.origins import origins
 from dpmigrate.facts.samples import of_batch
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
 
 _NUMBER_NAMES = frozenset({"gpu", "gpu_id", "gpu_idx", "gpu_index", "device_id", "device_idx", "cuda_id", "local_rank", "gpus", "gpu_ids", "device_ids"})
+#: functions of torch.cuda that say something of the hardware, which is much the same for all GPUs of a machine
+_OF_HARDWARE = tuple(f"torch.cuda.{n}" for n in ("get_device_name", "get_device_capability", "get_device_properties"))
+#: functions of torch.cuda that wait for a GPU, or say what is on it; of the current one, if they are given none
+_OF_STATE = tuple(f"torch.cuda.{n}" for n in (
+    "synchronize", "memory_allocated", "max_memory_allocated", "memory_reserved", "max_memory_reserved", "memory_cached", "max_memory_cached",
+    "memory_stats", "memory_summary", "reset_peak_memory_stats", "reset_max_memory_allocated", "reset_max_memory_cached",
+    "reset_accumulated_memory_stats", "mem_get_info", "utilization", "current_stream", "default_stream",
+))  # fmt: skip
 _INDEXED = re.compile(r"cuda:\d+")
 
 
@@ -54,6 +66,17 @@ def choices(script: Script) -> Iterator[ast.expr]:
                 vals = script.values.eval(n)
                 if not vals or any(v.kind != "const" for v in vals):
                     yield n
+
+
+def given_away(script: Script) -> Iterator[ast.Call]:
+    """Calls of other libraries than torch that are given such a choice all the same: ``pynvml.nvmlDeviceGetHandleByIndex(args.gpu)``."""
+    chosen = {script.text(n) for n in choices(script)}
+    for call in script.roles.calls if chosen else ():
+        head, dot, _ = script.names.dotted(call.func).partition(".")
+        foreign = bool(dot) and head not in ("?", "torch", "os", "argparse", MODULE)
+        given = [a for a in (*call.args, *(k.value for k in call.keywords)) if isinstance(a, ast.Name | ast.Attribute)]
+        if foreign and any(isinstance(n, ast.expr) and script.text(n) in chosen for a in given for n, _ in origins(script.roles, a)):
+            yield call
 
 
 def _edits(script: Script) -> Iterator[tuple[ast.AST, Edit]]:
@@ -75,6 +98,10 @@ def _edits(script: Script) -> Iterator[tuple[ast.AST, Edit]]:
     for call in script.calls("torch.cuda.device"):
         device = script.argument(call, "device", 0)
         if device is not None and _is_number(script, device):
+            yield call, Replace(script.span(device), f"{script.ddp}.local_rank()")
+    for call in script.calls(*_OF_STATE, *_OF_HARDWARE):
+        device, hardware = script.argument(call, "device", 0), script.names.dotted(call.func) in _OF_HARDWARE
+        if device is not None and _is_number(script, device) and not (hardware and _is_int(device)):
             yield call, Replace(script.span(device), f"{script.ddp}.local_rank()")
     for call, _ in script.methods("cuda"):
         device = script.argument(call, "device", 0)

@@ -27,6 +27,8 @@ from tests.rules.program import STEP, after, found
         pytest.param("s = 'gpu {}'.format(0)", id="another format"),
         pytest.param("s = 'cuda:{}'.upper()", id="another method"),
         pytest.param("n = torch.cuda.set_device(0)", id="set_device whose value is used"),
+        pytest.param("print(torch.cuda.get_device_name(0))", id="the name of the first GPU"),
+        pytest.param("torch.cuda.synchronize()\nn = torch.cuda.max_memory_allocated(device)", id="the current GPU"),
         pytest.param("with torch.cuda.device(device):\n    pass", id="a device for a block"),
         pytest.param("n = os.environ['A'][0]\nt = torch.ones(1).cuda(n)", id="an item of something else"),
     ],
@@ -55,6 +57,9 @@ def test_nothing_to_say(end: str) -> None:
         pytest.param("t = torch.ones(1).to(0)", "0", "t = torch.ones(1).to(ddp.device())", id="to"),
         pytest.param("t = torch.ones(1).to(device=args.gpu)", "args.gpu", "t = torch.ones(1).to(device=ddp.device())", id="to, a setting"),
         pytest.param("d = 0 if n else 'cpu'\nt = torch.ones(1).to(d)", "0", "d = ddp.local_rank() if n else 'cpu'", id="to, through a name"),
+        pytest.param("torch.cuda.synchronize(0)", "torch.cuda.synchronize(0)", "torch.cuda.synchronize(ddp.local_rank())", id="wait"),
+        pytest.param("m = torch.cuda.max_memory_allocated(device=args.gpu)", "torch.cuda.max_memory_allocated(device=args.gpu)", "m = torch.cuda.max_memory_allocated(device=ddp.local_rank())", id="memory"),
+        pytest.param("print(torch.cuda.get_device_name(args.gpu))", "torch.cuda.get_device_name(args.gpu)", "print(torch.cuda.get_device_name(ddp.local_rank()))", id="a name"),
         pytest.param("with torch.cuda.device(0):\n    pass", "torch.cuda.device(0)", "with torch.cuda.device(ddp.local_rank()):", id="for a block"),
     ],
 )
