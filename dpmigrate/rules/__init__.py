@@ -114,7 +114,7 @@ def notes(script: Script, drawn: str = "") -> tuple[str, ...]:
         )
         still = [f"{script.text(c)} ({script.program.where(script.span(c))})" for c in fixed_device_index.given_away(script)]
         if still:
-            out[-1] += f" {', '.join(still)} {'is' if len(still) == 1 else 'are'} given it all the same: {script.ddp}.local_rank() is the number of the rank's own."
+            out[-1] += f" {', '.join(still)} {'is' if len(still) == 1 else 'are'} given it all the same: {script.ddp}.local_rank() is that of the rank's own."
     if _fills_up(script):
         out.append(
             "Sums over the training samples count those again, fewer than there are ranks, with which the sampler makes the ranks' shares equal: divided "
