@@ -48,6 +48,8 @@ def derived(
     whole = bool(moving) and all(d.whole and d.placement == placements.MEAN for d in moving)
     if whole and placement.kind in (Kind.PER_RANK, Kind.RATIO):
         placement = placements.MEAN  # whatever is made of numbers of all ranks is one
+    if any(d.placement == placements.PADDED for d in found):
+        placement = _by_padding(placement)
     if placement.kind is not Kind.UNKNOWN and _unlike(found):
         placement = placements.PER_RANK
     placement = placements.in_turn(placement, (d.placement for d in moving), turn=turn)
@@ -80,6 +82,15 @@ def derived(
         every=every and (kind == "number" or axes != 0),
     )
     return value(made)
+
+
+def _by_padding(placement: Placement) -> Placement:
+    """How what is made of the length of a rank's padding lies, that would lie so without it."""
+    if placement.kind in placements.EQUAL:
+        return placements.PADDED
+    if placement.kind is Kind.ROWS:
+        return placement._replace(padded=True)
+    return placements.PER_RANK if placement in (placements.MEAN, placements.SUM, placements.RATIO) else placement
 
 
 def _unlike(found: list[Data]) -> bool:

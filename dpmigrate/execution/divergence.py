@@ -29,6 +29,8 @@ from dpmigrate.execution.values import (
 BY_SOME = "bound by some ranks"
 #: why what a set gives next differs between ranks
 ORDER = "the order of a set"
+#: why ranks go through a loop as often as their batch is padded long
+PADDING = "as many turns as the rank's batch is padded long"
 
 
 def differing(v: Value, parted: Parting, *, keep_sums: bool = False) -> Value:
@@ -42,6 +44,8 @@ def differing(v: Value, parted: Parting, *, keep_sums: bool = False) -> Value:
     origin = parted.origin
     if parted.samples:
         return samples.after_turn(v)
+    if parted.padding:
+        return tuple(_in_padding(a, origin) for a in v)
     if parted.placed:
         return samples.by_place(v, origin)
     if parted.in_turn:
@@ -74,6 +78,20 @@ def differing(v: Value, parted: Parting, *, keep_sums: bool = False) -> Value:
         if len({a.type for a in v if isinstance(a, Const) and a.value is not None}) > 1:
             atoms.append(other)  # nor is its type the same
     return normal(tuple(atoms))
+
+
+def _in_padding(a: Atom, origin: Origin) -> Atom:
+    """What a loop has changed whose turns are as many as a rank's batch is padded long: sums count
+    what the samples have, which is nothing in the turns that a rank has not.
+    """
+    if not isinstance(a, Data):
+        return a
+    if a.placement.kind is Kind.ROWS:
+        return a._replace(placement=a.placement._replace(padded=True))
+    if a.placement.kind is Kind.UNIFORM and not a.whole:
+        return a._replace(placement=placements.PADDED)
+    kept = (Kind.ZERO, Kind.UNIFORM, Kind.PER_RANK, Kind.UNKNOWN)
+    return a if a.placement.kind in kept or a.placement == placements.SUM else _parted(a, origin)
 
 
 def bound_by_some(parted: Parting) -> Unbound:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from dpmigrate.execution import going, placements, samples
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.containers import TAKEN
+from dpmigrate.execution.divergence import PADDING
 from dpmigrate.execution.machine import PROCESS, Frame, Going
 from dpmigrate.execution.names import LISTED, SOME
 from dpmigrate.execution.objects import LENGTH, Delta, Location, Object
@@ -166,11 +167,15 @@ class LoopParts(TurnParts):
             if made is not None:
                 count = self.count(made)
                 parted = self.parting(count, node) if count else None
+                if parted is None and any(isinstance(a, Data) and a.placement == placements.PADDED for a in count or ()):
+                    parted = Parting(Origin(node, PADDING), True, padding=True)
                 if parted is not None and placement_of(count) == placements.SUM:
                     parted = replace(parted, turns=True, in_turn=False)
             elif isinstance(atom, Data) and atom.placement.kind is Kind.ROWS:
-                ragged = atom.placement.ragged
+                ragged, padded = atom.placement.ragged, atom.placement.padded and atom.placement.axis
                 parted = Parting(atom.origin or Origin(node, "rows"), True) if ragged else None
+                if padded and not ragged:
+                    parted = Parting(Origin(node, PADDING), True, padding=True)
             else:
                 parted = self.parting((atom,), node)
             if parted is not None:

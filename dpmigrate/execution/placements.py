@@ -37,7 +37,8 @@ class Placement(NamedTuple):
     were put end to end (two views of one batch), 0 for "not known". Rows of a sample lie
     together within each segment; ``how`` is the reduction of a PARTIAL: ``sum``, ``mean``,
     ``max`` or ``min``. ``padded`` rows have another axis that is as long as the longest sample of
-    the rank's part, filled up in the others: a mean counts what it is filled up with.
+    the rank's part, filled up in the others: a mean counts what it is filled up with. A UNIFORM
+    number that is ``padded`` is made of that length, and the same on all ranks but for it.
     """
 
     kind: Kind
@@ -65,6 +66,8 @@ class Placement(NamedTuple):
 
 ZERO = Placement(Kind.ZERO)
 UNIFORM = Placement(Kind.UNIFORM)
+#: how long a rank's batch is padded, and what is made of that
+PADDED = Placement(Kind.UNIFORM, padded=True)
 RATIO = Placement(Kind.RATIO)
 TERM = Placement(Kind.TERM)
 #: such a value divided by the number of the rank's samples
@@ -116,6 +119,8 @@ def join(a: Placement, b: Placement) -> Placement:
     low, high = (b, a) if _rank(a) > _rank(b) else (a, b)
     if low.kind is Kind.ZERO:
         return size(0) if high.kind is Kind.SIZE else high
+    if low.kind is high.kind is Kind.UNIFORM:
+        return PADDED
     if high.kind is Kind.PER_RANK and low.kind is not Kind.UNKNOWN:
         return PER_RANK
     if high.kind is Kind.TERM:

@@ -56,6 +56,8 @@ class Parting:
     marks: frozenset[int] = frozenset()
     samples: bool = False
     placed: bool = False
+    #: the turns are as many as a rank's batch is padded long
+    padding: bool = False
 
     @property
     def alike(self) -> bool:

@@ -10,6 +10,7 @@ from dpmigrate.execution.values import (
     SETTING,
     Const,
     Data,
+    Origin,
     Value,
     const,
     items,
@@ -57,12 +58,22 @@ def size_of(site: Site, found: Data, index: int) -> Value:
     if hit is None:
         return site.unknown("which axis has that size")
     if not hit:
-        return SETTING
+        return _other_size(site, found, index)
     p = found.placement
     made = placements.SUM if p.ragged else placements.size(p.segments * p.times)
     return derivation.derived(
         "size", made, [value(found)], site.node, kind="number", gradient="none", keep_axes=False
     )
+
+
+def _other_size(site: Site, found: Data, index: int) -> Value:
+    """The size of an axis that is not that of the samples: of the first two axes of what is padded
+    it is the length of the longest sample that the rank has.
+    """
+    at = index + found.axes if index < 0 and found.axes is not None else index
+    if not found.placement.padded or at not in (0, 1):
+        return SETTING
+    return value(Data("number", placements.PADDED, sources=found.sources, axes=0, origin=Origin(site.node, "size")))
 
 
 def axes_count(site: Site) -> Value:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dpmigrate.judge import epochs, executed, files, judged, sharded
+from dpmigrate.judge import epochs, executed, files, judged, parted, sharded, totals
 from tests.judge.trained import result
 
 _MADE = "batches = torch.utils.data.BatchSampler(torch.utils.data.RandomSampler(data), 8, False)\nother = ddp.distribute(DataLoader(data, {}))\nfor x, y in other:\n    nn.functional.cross_entropy(model(x), y).backward()\n    optimizer.step()"
@@ -207,3 +207,65 @@ for x, y in {loader}:
 def test_samples_that_are_cut_to_the_smallest(cut: str, loader: str, told: bool) -> None:
     program = result(end=_CUT.format(cut=cut, loader=loader))
     assert bool([s for s in judged(program).assumed if "to the smallest of a batch" in s]) is told
+
+
+_DECODED = """\
+class Lines(torch.utils.data.Dataset):
+    def __len__(self):
+        return 64
+
+    def __getitem__(self, i):
+        return torch.arange(5 + i % 20) % 7, i % 2
+
+
+def collate(batch):
+    xs, ys = zip(*batch)
+    return nn.utils.rnn.pad_sequence(xs, batch_first=True), torch.tensor(ys)
+
+
+class Decoder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.letters = nn.Embedding(7, 4)
+        self.cell = nn.GRUCell(4, 4)
+        self.out = nn.Linear(4, 7)
+
+    def forward(self, x, h):
+        h = self.cell(self.letters(x), h)
+        return self.out(h), h
+
+    def all(self, x):
+        h, found = x.new_zeros(len(x), 4).float(), []
+        for t in range(x.size(1)):
+            h = self.cell(self.letters(x[:, t]), h)
+            found.append(self.out(h))
+        return torch.stack(found, 1)
+
+
+decoder = ddp.wrap(Decoder())
+steps = torch.optim.SGD(decoder.parameters(), 0.1)
+own = Lines()
+for x, y in DataLoader(own, batch_size=ddp.local_batch(16), sampler=ddp.DistributedSampler(own), collate_fn=collate):
+    h = torch.zeros(len(x), 4)
+    {step}
+    loss.backward()
+    steps.step()
+"""
+_STEPS = "loss = 0\n    for t in range({count}):\n        out, h = decoder(x[:, t], h)\n        loss = loss + {term}"
+
+
+@pytest.mark.parametrize(
+    ("step", "invariant"),
+    [
+        pytest.param(_STEPS.format(count="x.size(1)", term="ddp.weighted_mean(nn.functional.cross_entropy(out, x[:, t], ignore_index=0), (x[:, t] > 0).sum())"), parted.NAME, id="a collective in each"),
+        pytest.param(_STEPS.format(count="1, x.shape[1] - 1", term="nn.functional.cross_entropy(out, x[:, t])"), totals.APART, id="a mean in each"),
+        pytest.param(_STEPS.format(count="4", term="nn.functional.cross_entropy(out, x[:, t])"), "", id="as many on all ranks"),
+        pytest.param("loss = nn.functional.cross_entropy(decoder(x[:, 0], h)[0], y) / x.size(1)", totals.APART, id="divided by the length"),
+        pytest.param("loss = nn.functional.cross_entropy(decoder(x[:, 0], h)[0], y) / x.size(0)", totals.NAME, id="divided by the number of samples"),
+        pytest.param("out = ddp.method(decoder, 'all')(x)\n    loss = nn.functional.cross_entropy(out[:, 0], y)", "", id="a loop in the model"),
+        pytest.param("T = x.size(1)\n    assert T < 99\n    loss = nn.functional.cross_entropy(decoder(x[:, 0], h)[0], y)", "", id="a length that is asked"),
+    ],
+)  # fmt: skip
+def test_loops_as_long_as_the_padding(step: str, invariant: str) -> None:
+    found = {f.invariant for f in judged(result(end=_DECODED.format(step=step))).faults} & {parted.NAME, totals.NAME, totals.APART}
+    assert (invariant in found) if invariant else not found
