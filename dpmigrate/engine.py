@@ -275,7 +275,7 @@ def _of_script(name: str, script: Script, how: Writing, finished: str) -> Planne
     totals = () if any(f.code == "DPM602" for f in left(found)) else texts.judgement.own_totals
     doubts: tuple[str, ...] = ()
     if texts.judgement.doubts:
-        doubts = (f"Not established: {migration.doubted(texts.judgement)}. Prove it by running: dpmigrate verify",)
+        doubts = (f"{migration.NOT_ESTABLISHED}: {migration.doubted(texts.judgement)}. Prove it by running: dpmigrate verify",)
     notes = (*rules.notes(script, texts.judgement.drawn), *texts.judgement.assumed, *totals, *doubts)
     outcome = Outcome(name, Status.CHANGED, migration.files(script.program, found, texts), notes=notes)
     return _planned(script, _started(_with_starts(outcome, how.output), how.output), new)
@@ -329,7 +329,7 @@ def _mended(name: str, script: Script, how: Writing, finished: str, texts: migra
     again = _of_script(name, script, how, finished)
     # where other values of the options are not established, their losses would be changed in part
     by_default = isinstance(texts, migration.Shown) and texts.by_default
-    against = (migration.NOT_A_MEAN,) if by_default else (migration.NOT_A_MEAN, migration.BY_DEFAULT)
+    against = (migration.NOT_ESTABLISHED,) if by_default else (migration.NOT_ESTABLISHED, migration.BY_DEFAULT)
     changed = again.outcome.status is Status.CHANGED and not any(n.startswith(against) for n in again.outcome.notes)
     refused = again.outcome.status is Status.REFUSED and again.outcome.reason and isinstance(texts, Problem)
     if not changed:

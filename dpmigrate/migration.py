@@ -34,8 +34,8 @@ _TELL_OF_TOTALS = frozenset({"DPM602"})
 _SIDE_EFFECTS = "DPM5"
 #: what to do about a result that is not shown to be right
 PROVE = "Prove it by running it (dpmigrate apply --verify), or take it as it is (--unproven)"
-#: how a note begins that says of a loss that it may be no mean over the samples
-NOT_A_MEAN = "Not established, "
+#: how notes begin that say of a loss that it may be no mean over the samples, and what else is not shown
+NOT_ESTABLISHED = "Not established"
 BY_DEFAULT = "Shown to be right for the defaults of the options"
 
 
@@ -113,7 +113,8 @@ def rewritten(script: Script, found: Sequence[Finding], comments: Sequence[Findi
         return Shown(f"the result would be wrong, so nothing was written: {fault.place}: {fault.words}", loud=fault.loud)
     divided = script.settings.batch == "global"
     codes = {f.code for f in left(found)}
-    told = codes & _TELL_OF_COUPLING
+    # what is given the numbers of the global batch has to be shown to make a mean of each loss
+    told = codes & _TELL_OF_COUPLING if not script.shown_bent or script.settings.unproven else frozenset()
     settled = {
         judge.COUPLED: bool(told), judge.APART: bool(told - {"DPM305"}), judge.ALONE: script.silences(_SIDE_EFFECTS),
         judge.TOTALS: bool(codes & _TELL_OF_TOTALS),

@@ -10,6 +10,7 @@ from dpmigrate import engine
 from dpmigrate.contract import OF_GRADIENTS
 from dpmigrate.model import Outcome, Status
 from dpmigrate.settings import Settings
+from tests.pipeline import cases
 
 PROGRAM = """
 import torch
@@ -281,3 +282,14 @@ def test_what_is_right_by_default_alone(tmp_path: Path) -> None:
     assert any("defaults of the options" in n for n in outcome.notes)
     assert "F.cross_entropy(ddp.batch_rows(p) @ ddp.batch_rows(t.t(), dim=1), torch.arange(ddp.batch_sum(len(p))))" in after
     assert "(p @ t.t()).exp().mean() * " in after
+
+
+def test_what_makes_no_loss_right_is_not_put_there_unproven_either(tmp_path: Path) -> None:
+    """With ``--unproven`` a doubt is no refusal, and shows all the same that the numbers of the global batch do not help."""
+    (case,) = (c for c in cases() if c.name == "buffers_of_the_batch")
+    path = tmp_path / "train.py"
+    path.write_text(case.before)
+    (outcome,) = engine.apply([path], case.settings, engine.Writing(write=False))
+    assert case.settings.unproven
+    assert any(n.startswith("Not established: ") for n in outcome.notes)
+    assert outcome.files[-1].after == (case.path / "after.py").read_bytes().decode()

@@ -83,7 +83,7 @@ def _captured(
     paths: Sequence[str], settings: Settings, key: Key
 ) -> tuple[Script, tuple[Finding, ...], Texts]:
     """What apply hands to ``migration.rewritten`` for the script, and what it gets."""
-    kept: dict[str, tuple[Script, tuple[Finding, ...], Texts]] = {}
+    kept: list[tuple[Script, tuple[Finding, ...], Texts]] = []
     rewritten = migration.rewritten
 
     def keeping(
@@ -91,13 +91,16 @@ def _captured(
     ) -> Texts | Problem:
         texts = rewritten(script, found, comments)
         if not isinstance(texts, Problem):
-            kept[script.program.entry.name] = script, tuple(found), texts
+            kept.append((script, tuple(found), texts))
         return texts
 
     with mock.patch.object(migration, "rewritten", keeping):
         how = engine.Writing(write=False)
         outcomes = list(engine.apply([Path(p) for p in paths], settings, how))
-    if key.script not in kept:
-        said = "; ".join(f"{o.path}: {o.status.value} {o.reason}" for o in outcomes)
-        raise ValueError(f"{key} is not migrated: {said}")
-    return kept[key.script]
+    after = {f.path: f.after for o in outcomes for f in o.files if o.path == key.script}
+    for script, found, texts in reversed(kept):  # those that were tried in vain are others
+        same = all(after.get(part.source.name) == text for part, text in texts.items())
+        if script.program.entry.name == key.script and same:
+            return script, found, texts
+    said = "; ".join(f"{o.path}: {o.status.value} {o.reason}" for o in outcomes)
+    raise ValueError(f"{key} is not migrated: {said}")
