@@ -2,13 +2,31 @@
 
 from __future__ import annotations
 
-from dpmigrate.execution.values import NOTHING, Ref, Value
+import ast
+
+from dpmigrate.execution.machine import Frame
+from dpmigrate.execution.samples import COUNTED
+from dpmigrate.execution.values import NOTHING, Atom, Data, Ref, Value
 from dpmigrate.judge.choosing import Choosing
 from dpmigrate.judge.notes import ONE_BY_ONE, SHARE, is_loader
 
 
+def _counts(a: Atom) -> bool:
+    """Whether a number is a count of turns, in which no data of these are."""
+    counted = isinstance(a, Data) and a.origin is not None and a.origin.word == COUNTED
+    return isinstance(a, Data) and counted and not a.sources
+
+
 class Passing(Choosing):
     """What is gone through is a loader or a share, behind whatever shows or counts it."""
+
+    def _added_in_turn(
+        self, target: ast.expr, left: Value, right: Value, node: ast.AugAssign, frame: Frame
+    ) -> Value:
+        """What is added to a sum; a count is one of what is gone through, as a sum of its data is."""
+        made = super()._added_in_turn(target, left, right, node, frame)
+        over = frozenset(a.object for a in self._over() if isinstance(a, Ref))
+        return tuple(a._replace(sources=over) if _counts(a) else a for a in made)
 
     def _over(self) -> Value:
         """The loaders and shares that are gone through."""

@@ -11,20 +11,30 @@ from dpmigrate.execution.values import Data, Ref, Value, data
 from dpmigrate.judge.passing import Passing
 
 
+#: the kind of the mark of a text
+TEXT = "text"
+
+
 class Telling(Passing):
     """Of each text it is kept which data are in it."""
 
     def __init__(self, *args: object) -> None:
         super().__init__(*args)
-        #: the data that texts were made of, by the node of the text
-        self.in_texts: dict[ast.AST, dict[Data, None]] = {}
+        #: the data that texts were made of, by the marks of the texts
+        self.in_texts: dict[int, dict[Data, None]] = {}
+        self._written: dict[ast.AST, int] = {}
 
     def text(self, parts: list[Value], node: ast.AST, frame: Frame) -> Value:
+        """A text with the mark of its place: the number that it lies as may be one of several in it."""
         made = super().text(parts, node, frame)
-        if data(made):
-            held = self.in_texts.setdefault(node, {})
-            held |= {d: None for v in parts for d in data(self.shown(v, node, frame), deep=True)}
-        return made
+        if not data(made):
+            return made
+        if node not in self._written:
+            self._written[node] = self.heap.new(TEXT, TEXT, None, 0, key=(TEXT, node)).number
+        mark = self._written[node]
+        held = self.in_texts.setdefault(mark, {})
+        held |= {d: None for v in parts for d in data(self.shown(v, node, frame), deep=True)}
+        return tuple(a._replace(marks=a.marks | {mark}) if isinstance(a, Data) else a for a in made)
 
     def _numbers(self, v: Value, seen: set[int]) -> Iterator[Data]:
         """The data in a value, with those in lists, dictionaries and texts."""
@@ -45,9 +55,9 @@ class Telling(Passing):
 
     def _in_text(self, d: Data, depth: int = 4) -> Iterator[Data]:
         """The data that a text is made of; what is no text, or more than so many in each other, itself."""
-        held = self.in_texts.get(d.origin.node) if d.kind == "text" and d.origin is not None else None
-        if not held or not depth:
+        marks = sorted(n for n in d.marks if n in self.in_texts) if d.kind == "text" else ()
+        if not marks or not depth:
             yield d
             return
-        for part in held:
+        for part in dict.fromkeys(p for n in marks for p in self.in_texts[n]):
             yield from self._in_text(part, depth - 1)
