@@ -17,6 +17,8 @@ from dpmigrate.program import Program
 TOTAL = "total"
 _COLLECTS = frozenset({"append", "extend", "add", "insert", "appendleft"})
 _HOLDS = ("list", "set", "deque")
+#: functions that put rows end to end: ``rows = torch.cat((rows, x))``
+_PUT_TOGETHER = frozenset({"cat", "concat", "concatenate", "append", "hstack", "vstack", "column_stack", "row_stack"})
 
 
 class Accumulating(Execution):
@@ -55,13 +57,15 @@ class Accumulating(Execution):
         return self._marked(made, self._places_of_target(target, frame))
 
     def call(self, callee: Value, arguments: Arguments, node: ast.AST, frame: Frame) -> Value:
-        """A call; what a list is given stays there over the turns."""
+        """A call; what a list is given stays there over the turns, and so do rows that are put behind others."""
         collects = [a.receiver for a in callee if isinstance(a, Method) and a.name in _COLLECTS]
         lists = [o for o in self.objects(tuple(collects)) if o.kind in _HOLDS]
         if lists:
             places: list[Location] = [(o.number, EXISTS) for o in lists]
             arguments = arguments.mapped(lambda v: self._marked(v, places))
-        return super().call(callee, arguments, node, frame)
+        made = super().call(callee, arguments, node, frame)
+        target = _sums(self.program).get(node)
+        return self._marked(made, self._places_of_target(target, frame)) if target is not None else made
 
     def loops_under_way(self) -> Value:
         """The marks of the loops in whose turns this is."""
@@ -104,12 +108,17 @@ class Accumulating(Execution):
 @lru_cache(maxsize=4)
 def _sums(program: Program) -> dict[ast.AST, ast.expr]:
     """The last operators of sums that are given to a variable of which they are made, each with that:
-    ``total = total + loss``, ``mean = 0.9 * mean + 0.1 * loss``.
+    ``total = total + loss``, ``mean = 0.9 * mean + 0.1 * loss``; and calls that put rows behind those of
+    a variable.
     """
     found: dict[ast.AST, ast.expr] = {}
     for node in (n for p in program.parts for n in ast.walk(p.tree) if isinstance(n, ast.Assign)):
-        if len(node.targets) == 1 and isinstance(node.value, ast.BinOp):
+        if len(node.targets) == 1 and (isinstance(node.value, ast.BinOp) or _puts_together(node.value)):
             target = ast.unparse(node.targets[0])
             if any(isinstance(n, ast.expr) and ast.unparse(n) == target for n in ast.walk(node.value)):
                 found[node.value] = node.targets[0]
     return found
+
+
+def _puts_together(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", "")) in _PUT_TOGETHER

@@ -23,6 +23,7 @@ from dpmigrate.judge.files import names_of_wrapper
 from dpmigrate.judge.notes import DROPPING, TOLD_OF
 from dpmigrate.judge.totals import in_full
 from dpmigrate.judge.trial import Trial, before, executed
+from dpmigrate.library.streams import SEEDED
 from dpmigrate.migration import Texts
 from dpmigrate.model import Problem
 from tests.mutation.mutants import Described
@@ -58,8 +59,47 @@ def same_course(pair: Pair) -> bool:
 
 
 def nothing_drawn(pair: Pair) -> bool:
-    """Whether neither draws random numbers while it trains, nor in its evaluations."""
-    return not any(_draws(e) for e in (pair.right, pair.spoiled)) and same_course(pair)
+    """Whether neither draws random numbers while it trains, nor in its evaluations, and what rank 0
+    tells is the same, or that of all ranks.
+    """
+    lost, new = (_course(x) - _course(y) for x, y in ((pair.right, pair.spoiled), (pair.spoiled, pair.right)))
+    told = not {k[0] for k in lost} - {"print"} and all(k[0] == "print" and _of_all_ranks(k) for k in new)  # type: ignore[index]
+    return not any(_draws(e) for e in (pair.right, pair.spoiled)) and told
+
+
+def _of_all_ranks(told: object) -> bool:
+    """Whether all ranks have what is told."""
+    values = next(v for name, v in told[2:] if name == "values")  # type: ignore[index]
+    return all(a == "Setting" or (isinstance(a, tuple) and a[1] == "uniform") for a in values)
+
+
+def single_numbers(pair: Pair) -> bool:
+    """Whether all that is drawn otherwise while it trains are single numbers of the streams of Python and
+    NumPy, which are the same on all ranks as there is one for a batch of one process.
+    """
+    drawn = [
+        Counter({k: n for k, n in _course(x).items() if k[0] == "draw"})  # type: ignore[index]
+        for x in (pair.right, pair.spoiled)
+    ]  # fmt: skip
+    each = (dict(k[2:]) for k in (drawn[0] - drawn[1]) + (drawn[1] - drawn[0]))  # type: ignore[index]
+    single = all(_NO_STREAM_OF_TORCH & d["stream"] and repr(const(True)[0]) not in d["of a sample"] for d in each)
+    shared = all(_alike(dict(k[2:])["own"]) for k in drawn[1] - drawn[0])  # type: ignore[index]
+    rest = [_course(x) - d for x, d in zip((pair.right, pair.spoiled), drawn, strict=True)]
+    return single and shared and not any(_drops(x) for x in (pair.right, pair.spoiled)) and rest[0] == rest[1]
+
+
+_NO_STREAM_OF_TORCH = frozenset(repr(Const("str", name)) for name in ("random", "numpy"))
+
+
+def _alike(own: object) -> bool:
+    """Whether a number comes from a stream that is the same on all ranks."""
+    return own == _shape_of(False)
+
+
+def _drops(execution: Execution) -> bool:
+    """Whether a layer drops while it trains."""
+    events = execution.trace.of("forward")
+    return any(o.name.startswith(DROPPING) for e in events for o in execution.objects(e.values["module"]))
 
 
 def streams_alike(pair: Pair) -> bool:
@@ -205,6 +245,37 @@ def _making(execution: Execution) -> list[tuple[str, ...]]:
     return made
 
 
+def never_shuffled(pair: Pair) -> bool:
+    """Whether no sampler of the result shuffles, and nothing else differs than that they are told of an epoch."""
+    made = [o for o in pair.right.heap.objects.values() if o.name.endswith("DistributedSampler")]
+    still = bool(made) and all(pair.right.heap.read((o.number, "shuffle")) == const(False) for o in made)
+    passes = [
+        Counter(k for k in _course(x).elements() if k[0] != "judge pass")  # type: ignore[index]
+        for x in (pair.right, pair.spoiled)
+    ]  # fmt: skip
+    return still and passes[0] == passes[1]
+
+
+def only_told(pair: Pair) -> bool:
+    """Whether handlers that raise again where there are ranks do so still, and only print beside it."""
+    handlers = [
+        [n.body for p in x.program.parts for n in ast.walk(p.tree) if isinstance(n, ast.ExceptHandler)]
+        for x in (pair.right, pair.spoiled)
+    ]  # fmt: skip
+    ends = [[sorted(map(ast.unparse, body)) for body in found] for found in handlers]
+    moved = [body for body, other in zip(*handlers, strict=True) if list(map(ast.dump, body)) != list(map(ast.dump, other))] if ends[0] == ends[1] else []
+    return bool(moved) and all(any(map(_raises, body)) and all(_raises(n) or _tells(n) for n in body) for body in moved)
+
+
+def _raises(node: ast.stmt) -> bool:
+    return isinstance(node, ast.If) and len(node.body) == 1 and isinstance(node.body[0], ast.Raise)
+
+
+def _tells(node: ast.stmt) -> bool:
+    tells = re.compile(r"(\w+\.)*(print|print_exc|print_exception|exception|error|warning|info)\(")
+    return isinstance(node, ast.Expr) and tells.match(ast.unparse(node)) is not None
+
+
 def without_seed(pair: Pair) -> bool:
     """Whether a seed alone is left out."""
     seed, dropping = ([word in t for t in (pair.said.edit, pair.said.instead)] for word in ("seed=", "drop_last="))
@@ -283,6 +354,37 @@ class _Products(ast.NodeTransformer):
         return ast.Call(ast.Name("*"), sorted((self.visit(f) for f in factors), key=ast.unparse), [])
 
 
+def same_parts(pair: Pair) -> bool:
+    """Whether both are one program but for the order of factors, and which of them is divided by the ranks."""
+    trees = [[_Undivided().visit(ast.parse(p.source.text)) for p in x.program.parts] for x in (pair.right, pair.spoiled)]
+    right, spoiled = ([ast.unparse(_Products().visit(t)) for t in each] for each in trees)
+    return right == spoiled
+
+
+class _Undivided(ast.NodeTransformer):
+    """Batch sizes without their division."""
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        return node.args[0] if ast.unparse(node.func) == "ddp.local_batch" and node.args else node
+
+
+def clears_gradients(pair: Pair) -> bool:
+    """Whether blocks under ``autocast`` hold no more statements than those that clear gradients."""
+    held = [
+        Counter(ast.unparse(b) for p in x.program.parts for n in ast.walk(p.tree) if isinstance(n, ast.With) and "autocast" in ast.unparse(n.items[0]) for b in n.body)
+        for x in (pair.right, pair.spoiled)
+    ]  # fmt: skip
+    more = held[1] - held[0]
+    return bool(more) and all(text.endswith(".zero_grad()") for text in more) and same_course(pair)
+
+
+def judged_as_right(pair: Pair) -> bool:
+    """Whether both train alike, by losses of the global batch."""
+    wholes = all(d.whole for x in (pair.right, pair.spoiled) for _, d in Trial(x).losses())
+    return wholes and same_course(pair)
+
+
 def judged(pair: Pair) -> bool:
     """The judge, which has found nothing, sees all that it needs."""
     return True
@@ -306,6 +408,7 @@ _ELSEWHERE = "other side|too early|too late|one level out|one level in"
 _STREAMS = r"ddp\.(seed_ranks|own_streams|same_stream)"
 RULES = (
     Rule(_STREAMS, ".*", "nothing random is drawn while the program trains", nothing_drawn),
+    Rule(_STREAMS, ".*", "single numbers that decide something are drawn alike on all ranks, as there is one for a batch on one process", single_numbers),
     Rule(_STREAMS, ".*", "every number is drawn from a stream of the same kind, the ranks' own or one of all", streams_alike),
     Rule(r"ddp\.(setup|cleanup)", "one level out",
          "the file is started and not imported, and the runtime does nothing in workers that import it"),
@@ -329,6 +432,8 @@ RULES = (
     Rule("without shuffle=", "missing", "the loader is told not to shuffle"),
     Rule(r"ddp\.weighted_mean", "part missing", "the loss has no such weights, and leaves out the label that weight_of leaves out without a word",
          weights_seen),
+    Rule(r"ddp\.batch_rows", "one level in|one level out", "the rows of all samples, of which each by itself is made the same", judged_as_right),
+    Rule(r"ddp\.local_batch", "one level in", "a whole number of times the rank's part of a batch size", same_parts),
     Rule(r"ddp\.weighted_mean", "one level out", "a number times the mean is the mean of so many times the loss", linear_in_loss),
     Rule(r"ddp\.worker_number", "one level out", "it adds the same to the sum as to the worker's number", judged),
     Rule(r"ddp\.world_size", "one level in", "a product has its factors in any order", same_products),
@@ -342,6 +447,7 @@ RULES = (
     Rule(r"\.module", "one level out", "the copy of a wrapper holds a copy of its model"),
     Rule(r"\.autocast\(\)", "missing|part missing|a statement less",
          "the numbers are more exact, or those of another half precision"),
+    Rule(r"\.autocast\(\)", "a statement more", "what it is entered for beside the loss takes no numbers", clears_gradients),
     Rule(r"\['scaler'\]=|\.load_state_dict\(\)", "missing",
          "the program had no scaler, and a new one finds its scale in a few steps; that it begins again is told", has_no_scaler),
     Rule("Replace", "missing", "the older name of the same", older_name),
@@ -350,10 +456,12 @@ RULES = (
     Rule(r"ddp\.clean_keys", "missing", "the files of this program never had the names of a wrapper", no_old_names),
     Rule(r"\.set_epoch\(\)|ddp\.next_epoch", ".*",
          "the sampler does not shuffle, or is told before each pass all the same"),
+    Rule(r"\.set_epoch\(\)", ".*", "no sampler shuffles", never_shuffled),
     Rule(r"\.to\(\)", "missing|one level out", "the wrapper moves what it is given", moved_by_wrapper),
     Rule(r"ddp\.(is_main|main_first|main_only)", "one level out|a statement more",
          "rank 0 alone does the same"),
     Rule("raise", "other side", "it stops before it makes ranks"),
+    Rule("raise", "other side|too early|too late", "a handler ends the program all the same, and else only tells of the error", only_told),
     Rule("Hoist", "missing", "the same is written in another way"),
     Rule(r"ddp\.distribute|ddp\.whole", ".*", "the loader is the same, or is asked for its length alone"),
 )  # fmt: skip
@@ -386,10 +494,19 @@ def _course(execution: Execution) -> Counter[object]:
     return Counter(
         (
             e.kind, e.parted is None,
-            *((k.rstrip(" 0123456789"), _shape(execution, v)) for k, v in sorted(e.values.items()) if k not in _LEFT_OUT),
+            *((k.rstrip(" 0123456789"), _seen(execution, k, v)) for k, v in sorted(e.values.items()) if k not in _LEFT_OUT),
         )
         for e in execution.trace.of(*_COURSE)
     )  # fmt: skip
+
+
+def _seen(execution: Execution, name: str, v: Value) -> object:
+    """What is compared of a value: a stream that all ranks have seeded alike is one that none has seeded."""
+    return _shape_of(False) if name == "own" and v in (SEEDED, const(False)) else _shape(execution, v)
+
+
+def _shape_of(plain: bool) -> object:
+    return frozenset({repr(const(plain)[0])})
 
 
 def _steering(pair: Pair) -> bool:
