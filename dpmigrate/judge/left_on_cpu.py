@@ -13,6 +13,7 @@ from dpmigrate.execution.machine import Frame, Machine
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.trace import Event
 from dpmigrate.execution.values import Data, Method, Value, const, data
+from dpmigrate.judge.notes import is_loader
 from dpmigrate.library.forward_pass import each_data
 from dpmigrate.library.module_tree import owned
 
@@ -25,14 +26,18 @@ NAME = "bare models get batches on the rank's device"
 _MOVED = "moved data"
 #: methods that may move data; a type may be one of a device, ``x.type(torch.cuda.FloatTensor)``
 _MOVES = frozenset({"to", "cuda", "type"})
+_MODELS = frozenset({"module", "container", "wrapper"})
 
 
 def moved(
     m: Machine, callee: Value, arguments: Arguments, result: Value, node: ast.AST, frame: Frame
 ) -> Value:
-    """What a call gives, with a mark on data that ``.to(…)``, ``.cuda()`` or ``device=`` has moved."""
+    """What a call gives, with a mark on data that ``.to(…)``, ``.cuda()`` or ``device=`` has moved, and on
+    what models make, which lie on the device.
+    """
     receivers = tuple(a.receiver for a in callee if isinstance(a, Method) and a.name in _MOVES)
-    if not (receivers or "device" in arguments.keywords) or not data(result, deep=True):
+    called = any(o.kind in _MODELS for o in m.objects(callee))
+    if not (receivers or called or "device" in arguments.keywords) or not data(result, deep=True):
         return result
     if any(_fresh(d) for d in data(receivers, deep=True)):
         m.event("judge moved batch", node, frame)
@@ -49,7 +54,7 @@ def faults(trial: Trial) -> Iterator[Fault]:
     moves = [e.node for e in trial.result.trace.of("judge moved batch")]
     if not any(isinstance(n, ast.Call) and own & set(n.args) for n in moves):
         return
-    if trial.original is not None and any(_left(trial.original, e) for e in trial.original.trace.of("judge bare")):
+    if trial.original is not None and any(left(trial.original, e) for e in trial.original.trace.of("judge bare")):
         return
     wrapped = {
         n for e in trial.result.trace.of("wrap") for o in trial.objects(e.values["module"])
@@ -57,21 +62,27 @@ def faults(trial: Trial) -> Iterator[Fault]:
     }  # fmt: skip
     for event in trial.result.trace.of("judge bare"):
         called = {o.number for o in trial.objects(event.values["module"])}
-        if called & wrapped and _left(trial.result, event):
+        if called & wrapped and left(trial.result, event):
             words = "a model without its wrapper is given a batch that nothing has moved to the rank's device"
             yield trial.fault(event.node, NAME, words)
 
 
-def _left(execution: Execution, event: Event) -> bool:
+def left(execution: Execution, event: Event) -> bool:
     """Whether a model is given samples of a batch alone that nothing has moved."""
-    given = [d for d in data(event.values["given"], deep=True) if d.placement.kind is Kind.ROWS]
+    given = [d for d in data(event.values["given"], deep=True) if d.placement.kind is Kind.ROWS or _of_all(execution, d)]
     return bool(given) and all(_as_it_came(execution, d) for d in given)
 
 
 def _as_it_came(execution: Execution, d: Data) -> bool:
     """Whether data are those of a batch, which nothing has moved."""
     marks = {execution.heap.objects[n].kind for n in d.marks}
-    return _fresh(d) and _MOVED not in marks
+    return (_fresh(d) or _of_all(execution, d)) and _MOVED not in marks
+
+
+def _of_all(execution: Execution, d: Data) -> bool:
+    """Whether data are samples of a loader that every rank goes through in full."""
+    uniform = d.kind in ("tensor", "batch") and d.placement.kind is Kind.UNIFORM
+    return uniform and any(is_loader(execution, execution.heap.objects[n]) for n in d.sources)
 
 
 def _fresh(d: Data) -> bool:

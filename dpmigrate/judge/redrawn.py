@@ -15,11 +15,12 @@ from dpmigrate.execution.values import (
     atoms,
     origins,
 )
+from dpmigrate.library.stdlib import OF_PROCESS
 from dpmigrate.library.streams import DRAW
 
 #: a list of which each rank has another length
 LENGTHS = "numbers of samples"
-#: a list of numbers that each rank has drawn
+#: a list of numbers that each rank has drawn, or that are those of its process
 NUMBERS = "drawn numbers in a list"
 
 
@@ -50,6 +51,6 @@ def _of_its_own(atom: Atom) -> set[str]:
     if isinstance(atom, Data) and atom.placement.kind is Kind.PER_RANK:
         origin = atom.origin
     words = {o.word for o in origins(origin)}
-    if isinstance(atom, Data) and atom.kind == "number" and DRAW in words:
+    if isinstance(atom, Data) and atom.kind == "number" and words & {DRAW, OF_PROCESS}:
         words = words - {DRAW} | {NUMBERS}
     return words

@@ -97,7 +97,7 @@ operator.neg(x.mean(0))
 os.getppid os.getloadavg os.times os.getrandom threading.get_ident
 threading.get_native_id uuid.getnode uuid.uuid6 uuid.uuid7 socket.getfqdn
 socket.gethostbyname resource.getrusage shutil.disk_usage
-tracemalloc.get_traced_memory gc.get_count random.SystemRandom secrets.choice
+tracemalloc.get_traced_memory gc.get_count secrets.choice
 secrets.randbelow secrets.randbits secrets.token_bytes secrets.token_urlsafe sys.getrefcount
 numpy.random.bytes
 """, per_rank(OF_PROCESS), source=_DOC),

@@ -73,6 +73,11 @@ def python_stream(site: Site) -> Value:
     return streams.generator(site, "python_stream", given)
 
 
+def system_stream(site: Site) -> Value:
+    """``random.SystemRandom(seed)``: each number comes from the system, whatever seed there is."""
+    return streams.generator(site, "python_stream", NONE)
+
+
 def loaded(site: Site) -> Value:
     """``json.load``, ``yaml.safe_load``: plain data from a file, the same on every rank where that
     is; of another file, or another text, on each rank they differ.
@@ -250,6 +255,7 @@ tempfile.NamedTemporaryFile tempfile.TemporaryFile tempfile.SpooledTemporaryFile
     Row("io.open gzip.open bz2.open lzma.open", opened, source=_DOC),
     Row("zipfile.ZipFile tarfile.open", archive, source=_DOC),
     Row("random.Random", python_stream, source=_DOC),
+    Row("random.SystemRandom", system_stream, source=_DOC),
     Row(methods("python_stream", PYTHON_DRAWS), random_number, source=_DOC),
     Row("<python_stream>.getstate", uniform, source=_DOC),
     Row("<python_stream>.setstate", none, source=_DOC),

@@ -19,6 +19,7 @@ from dpmigrate.execution.engine import Execution
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.trace import Event
 from dpmigrate.execution.values import Const, Data, Foreign, Items, Ref, Unbound, Unknown, Value, const, data, placement_of
+from dpmigrate.judge import left_on_cpu
 from dpmigrate.judge.files import names_of_wrapper
 from dpmigrate.judge.notes import DROPPING, TOLD_OF
 from dpmigrate.judge.totals import in_full
@@ -293,6 +294,12 @@ def moved_by_wrapper(pair: Pair) -> bool:
     return bool(gone) and all(wrapped for _, wrapped in gone) and same_course(pair)
 
 
+def moved_before(pair: Pair) -> bool:
+    """Whether what is moved to the rank's device in the right result comes to no model without having been moved."""
+    bare = list(pair.spoiled.trace.of("judge bare"))
+    return bool(bare) and not any(left_on_cpu.left(pair.spoiled, e) for e in bare) and same_course(pair)
+
+
 def _moving(execution: Execution) -> Counter[tuple[str, bool]]:
     """The calls that are given what was moved to the rank's device, and whether a wrapper is called."""
     found: dict[ast.AST, bool] = {}
@@ -458,6 +465,7 @@ RULES = (
          "the sampler does not shuffle, or is told before each pass all the same"),
     Rule(r"\.set_epoch\(\)", ".*", "no sampler shuffles", never_shuffled),
     Rule(r"\.to\(\)", "missing|one level out", "the wrapper moves what it is given", moved_by_wrapper),
+    Rule(r"\.to\(\)", "missing|one level out", "the batch was moved before", moved_before),
     Rule(r"ddp\.(is_main|main_first|main_only)", "one level out|a statement more",
          "rank 0 alone does the same"),
     Rule("raise", "other side", "it stops before it makes ranks"),
