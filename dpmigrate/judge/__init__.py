@@ -19,6 +19,7 @@ from dpmigrate.judge import (
     bound,
     chosen,
     classes,
+    compared,
     counts,
     devices,
     epochs,
@@ -53,7 +54,7 @@ COUPLED, APART, ALONE, TOTALS = totals.COUPLED, totals.APART, files.ALONE, own_t
 unfinished = files.unfinished
 _INVARIANTS = (
     bound, group, given, wrapped, sharded, epochs, streams, parted, totals, own_totals, chosen, unused, backwards, files,
-    devices, classes, counts, used, weighted, left_on_cpu, moved_in_part, handlers, trackers, workers,
+    devices, classes, counts, compared, used, weighted, left_on_cpu, moved_in_part, handlers, trackers, workers,
     scaling, statistics, replicas,
 )  # fmt: skip
 

@@ -25,7 +25,7 @@ from dpmigrate.execution.values import (
     const,
     known,
 )
-from dpmigrate.judge import left_on_cpu, moved_in_part, overtaken, shared_files, workers
+from dpmigrate.judge import compared, left_on_cpu, moved_in_part, overtaken, shared_files, workers
 from dpmigrate.judge.cached import cached, hands_out, undivided
 from dpmigrate.judge.given import multiplied
 from dpmigrate.judge.handling import Handling
@@ -112,6 +112,11 @@ class Judged(Wrapping, Handling):
         if isinstance(op, ast.Mult):
             multiplied(self, left, right, node, frame)
         return super().operate(op, left, right, node, frame, carries=carries)
+
+    def _compared(self, node: ast.Compare, left: Value, rights: list[Value], frame: Frame) -> Value:
+        """A comparison; how many samples a rank has had is held against what is meant for all."""
+        compared.noted(self, node, left, rights, frame)
+        return super()._compared(node, left, rights, frame)
 
     def attribute(self, owner: Value, name: str, node: ast.AST, frame: Frame) -> Value:
         """An attribute; a layer of torch has no ``module`` as a wrapper has."""

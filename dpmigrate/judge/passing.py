@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from typing import TypeGuard
 
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.samples import COUNTED
@@ -11,10 +12,9 @@ from dpmigrate.judge.choosing import Choosing
 from dpmigrate.judge.notes import ONE_BY_ONE, SHARE, is_loader
 
 
-def _counts(a: Atom) -> bool:
+def _counts(a: Atom) -> TypeGuard[Data]:
     """Whether a number is a count of turns, in which no data of these are."""
-    counted = isinstance(a, Data) and a.origin is not None and a.origin.word == COUNTED
-    return isinstance(a, Data) and counted and not a.sources
+    return isinstance(a, Data) and a.origin is not None and a.origin.word == COUNTED and not a.sources
 
 
 class Passing(Choosing):

@@ -10,7 +10,6 @@ from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.values import Data, Ref, Value, data
 from dpmigrate.judge.passing import Passing
 
-
 #: the kind of the mark of a text
 TEXT = "text"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dpmigrate.judge import counts, judged, own_totals
+from dpmigrate.judge import compared, counts, judged, own_totals
 from dpmigrate.judge.totals import NAME as TOTALS
 from tests.judge.trained import result
 
@@ -29,6 +29,12 @@ _LIST = {"epoch": "if epoch == 0: kept = []", "turn": "kept.append(loss.item())"
         pytest.param({**_LIST, "last": "print(kept)"}, True, id="a list"),
         pytest.param({**_LIST, "last": "kept = ddp.mean_all(kept)\nprint(kept)"}, False, id="a list that is put together"),
         pytest.param({**_LIST, "end": "kept = ddp.mean_all(kept)", "last": "print(kept)"}, False, id="after each epoch, of which there may be none"),
+        pytest.param({"epoch": "rows = torch.empty(0)", "turn": "rows = torch.cat((rows, out[:, 0].detach()))", "end": "print(rows.median())"}, True, id="rows that grow"),
+        pytest.param(
+            {"epoch": "rows = torch.empty(0)", "turn": "rows = torch.cat((rows, out[:, 0].detach()))", "end": "rows = ddp.gather_all(rows)\nprint(rows.median())"},
+            False,
+            id="rows that grow and are gathered",
+        ),
         pytest.param({"epoch": "stats = {'loss': 0.0}", "turn": "stats['loss'] += loss.item()", "end": "print(stats['loss'])"}, True, id="an entry"),
         pytest.param({"end": _SAVED}, True, id="decides what is saved"),
         pytest.param({"end": f"total = ddp.mean_all(total)\n{_SAVED}"}, False, id="decides put together"),
@@ -102,3 +108,21 @@ def test_every_place_that_tells_or_keeps_a_total_is_named() -> None:
     where = words.partition(" tell")[0]
     assert where.startswith("args.logger.info('score %.2f' % score), ")
     assert [w.partition(" (line")[0] for w in where.split(", ")[1:]] == ["table.to_csv", "table[:2].to_json", "pickle.dump"]
+
+
+@pytest.mark.parametrize(
+    ("parts", "wrong"),
+    [
+        pytest.param({"epoch": "seen = 0", "turn": "seen += len(x)\nif seen > 100:\n    best = 0.0"}, True, id="a count held against a limit"),
+        pytest.param({"epoch": "seen = [0]", "turn": "seen[0] += len(x)\nif 32 <= seen[0]:\n    seen[0] = 0"}, True, id="an entry"),
+        pytest.param({"epoch": "seen = 0", "turn": "seen += len(x) * ddp.world_size()\nif seen > 100:\n    best = 0.0"}, False, id="that of all ranks"),
+        pytest.param({"epoch": "seen = 0", "turn": "seen += len(x)", "end": "if seen > 0:\n    best = 0.0"}, False, id="whether there was one"),
+        pytest.param({"step": "if len(x) != 16: continue"}, True, id="the global batch's size"),
+        pytest.param({"step": "if len(x) != ddp.local_batch(16): continue"}, False, id="a part's size"),
+        pytest.param({"step": "if len(x) < 4: continue"}, False, id="another size"),
+        pytest.param({"end": "if any(len(a) != 16 for a, _ in val_loader): best = 0.0"}, False, id="a batch that is not divided"),
+    ],
+)
+def test_comparisons_of_numbers_of_samples(parts: dict[str, str], wrong: bool) -> None:
+    found = [f for f in judged(result(**parts)).faults if f.invariant == compared.NAME]
+    assert bool(found) is wrong, found

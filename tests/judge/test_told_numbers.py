@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dpmigrate.execution.arithmetic import WHOLE_AND_PART
-from dpmigrate.judge import devices, judged, totals
+from dpmigrate.judge import counts, devices, judged, totals
 from dpmigrate.program import Program
 from dpmigrate.source import Source, parse
 from tests.judge.test_decided import said
@@ -146,3 +146,28 @@ def test_numbers_of_a_batch_in_training(epoch: str, turn: str, words: str) -> No
     found = said("numbers of rank 0's part", epoch=epoch, turn=turn)
     assert bool(found) is bool(words)
     assert all(words in sentence for sentence in found)
+
+
+@pytest.mark.parametrize(
+    ("turn", "wrong"),
+    [
+        pytest.param("print('[{}/{}] {}'.format(i * len(x), len(data), loss.item()))", True, id="format"),
+        pytest.param("print(f'{i * len(x)} {loss.item()}')", True, id="f-string"),
+        pytest.param("print('%d %f' % (i * len(x), loss.item()))", True, id="percent"),
+        pytest.param("print('{} {}'.format(i * len(x) * ddp.world_size(), loss.item()))", False, id="of all ranks"),
+        pytest.param("print('{}'.format(loss.item()))\nelsewhere = '{} {}'.format(i * len(x), loss.item())", False, id="a text that nobody sees"),
+    ],
+)
+def test_each_number_in_a_text_counts(turn: str, wrong: bool) -> None:
+    """Also beside one that may be told as rank 0's."""
+    found = [f for f in judged(result(turn=turn)).faults if f.invariant == counts.NAME]
+    assert bool(found) is wrong, found
+
+
+_SHARED = "hits, tried = [0, 0], [0, 0]\nwith torch.no_grad():\n    for a, b in ddp.shard(val_loader):\n        for k in range(len(b)):\n            tried[b[k]] += 1\n    {}\n"
+
+
+@pytest.mark.parametrize(("together", "wrong"), [("pass", True), ("tried = ddp.sum_all(tried)", False)])
+def test_a_count_of_the_samples_of_a_share_is_a_part(together: str, wrong: bool) -> None:
+    found = [f for f in judged(result(end=_SHARED.format(together) + "print(tried[0])")).faults if "before the ranks add up" in f.words]
+    assert bool(found) is wrong, found
