@@ -10,6 +10,8 @@ from dpmigrate.source import Source, parse
 
 TRAINED = '''\
 import os
+import random
+import secrets
 
 import numpy as np
 import torch
@@ -150,6 +152,9 @@ def test_no_rank_loads_a_state_by_itself(begin: str, end: str, right: bool) -> N
         pytest.param("[n for n in range(99) if n % 3]", "", None, id="by the number"),
         pytest.param("[n for n in range(99) if ddp.same_hash(str(n)) % 3]", "", None, id="by a hash of all ranks"),
         pytest.param("range(64)", "data.draw()", False, id="drawn numbers in a list"),
+        pytest.param("random.SystemRandom(1).sample(range(99), 64)", "", False, id="drawn from the system"),
+        pytest.param("random.Random(1).sample(range(99), 64)", "", None, id="drawn with one seed"),
+        pytest.param("[secrets.choice((1, 2)) for _ in range(64)]", "", False, id="numbers of the process"),
         pytest.param("range(64)", "with ddp.same_stream():\n    data.draw()", None, id="drawn by all ranks"),
         pytest.param("range(64)", "data.strength = np.random.rand()", None, id="a drawn number"),
     ],
