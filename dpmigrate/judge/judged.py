@@ -167,7 +167,7 @@ class Judged(Wrapping, Handling):
                 nested = values["name"] == const("main_first")
                 return {"in turn": const(self.heap.read(FIRST) == const(True) and not nested)}
             case "loop":
-                over = tuple(Ref(n) for n in sorted(self._gone_through(values["iterable"])))
+                over = tuple(Ref(n) for n in sorted(self.gone_through(values["iterable"])))
                 return {"over": over, "as they come": const(self._as_they_come(values["iterable"]))}
             case "judge statistics":
                 return {"over": self._over()}

@@ -30,9 +30,9 @@ class Passing(Choosing):
 
     def _over(self) -> Value:
         """The loaders and shares that are gone through."""
-        return tuple(Ref(n) for n in sorted({n for g in self.going for n in self._gone_through(g.iterable)}))
+        return tuple(Ref(n) for n in sorted({n for g in self.going for n in self.gone_through(g.iterable)}))
 
-    def _gone_through(self, iterable: Value) -> set[int]:
+    def gone_through(self, iterable: Value) -> set[int]:
         """The loaders and shares behind an iterable: ``tqdm(enumerate(loader))``."""
         found: set[int] = set()
         for made in self.objects(iterable):
@@ -40,7 +40,7 @@ class Passing(Choosing):
                 found.add(made.number)
             for name in list(self.heap.fields.get(made.number, ())):
                 if isinstance(name, str) and name.startswith("source"):
-                    found |= self._gone_through(self.heap.read((made.number, name)) or NOTHING)
+                    found |= self.gone_through(self.heap.read((made.number, name)) or NOTHING)
         return found
 
     def _as_they_come(self, iterable: Value) -> bool:

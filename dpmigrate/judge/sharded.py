@@ -6,7 +6,9 @@ from collections.abc import Iterator
 
 from dpmigrate.execution.objects import Object
 from dpmigrate.execution.placements import Kind
-from dpmigrate.execution.values import NONE, Const, Data, Setting, Unbound, Unknown, const
+from dpmigrate.execution.values import NONE, Const, Data, Ref, Setting, Unbound, Unknown, const
+from dpmigrate.judge.judged import Judged
+from dpmigrate.judge.notes import SHARE
 from dpmigrate.judge.redrawn import LENGTHS, NUMBERS
 from dpmigrate.judge.trial import Fault, Trial
 from dpmigrate.library.batches import SAMPLERS, SHARED, divided
@@ -25,8 +27,9 @@ def faults(trial: Trial) -> Iterator[Fault]:
         words = _wrong(trial, made)
         if words:
             yield trial.fault(made.node, NAME, words, established=_known(trial, made))
+    shared = _shared(trial)
     for event in trial.result.trace.of("judge pass"):
-        loaders = [o for o in trial.objects(event.values["loader"]) if o.number in trial.sources]
+        loaders = [o for o in trial.objects(event.values["loader"]) if o.number in trial.sources | shared]
         why = {a.value for a in event.values["apart"] if isinstance(a, Const) and a.value}
         if loaders and why:
             known = next((how for word, how in _HOW.items() if word in why), None)
@@ -52,6 +55,13 @@ def faults(trial: Trial) -> Iterator[Fault]:
         node, _ = next(iter(trial.losses()))
         words = "the loader of the training batches is not seen"
         yield trial.fault(node, NAME, words, established=False)
+
+
+def _shared(trial: Trial) -> set[int]:
+    """The loaders of which each rank takes its share of the batches."""
+    shares = [o for o in trial.result.heap.objects.values() if o.name == SHARE]
+    assert isinstance(trial.result, Judged)
+    return {n for o in shares for n in trial.result.gone_through((Ref(o.number),))}
 
 
 def _repeating(trial: Trial) -> Iterator[Fault]:
