@@ -41,6 +41,7 @@ from dpmigrate.judge import (
     unused,
     used,
     weighted,
+    windows,
     workers,
     wrapped,
 )
@@ -55,7 +56,7 @@ unfinished = files.unfinished
 _INVARIANTS = (
     bound, group, given, wrapped, sharded, epochs, streams, parted, totals, own_totals, chosen, unused, backwards, files,
     devices, classes, counts, compared, used, weighted, left_on_cpu, moved_in_part, handlers, trackers, workers,
-    scaling, statistics, replicas,
+    scaling, statistics, replicas, windows,
 )  # fmt: skip
 
 

@@ -1,0 +1,55 @@
+"""A window of ``ddp.accumulate(…, sync=…)`` ends before the optimizer steps: what ``sync`` says is asked
+once, where the block begins, and holds for every backward in it.
+
+With a loop over steps inside of the block, its steps would go by gradients that no rank has averaged,
+or all backward passes would be averaged, as the first turn has it.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from dpmigrate.execution.trace import Event, Trace
+from dpmigrate.execution.values import const
+from dpmigrate.judge.trial import Fault, Trial
+
+NAME = "each window of accumulated gradients is asked whether it ends"
+
+
+def faults(trial: Trial) -> Iterator[Fault]:
+    """Loops that step, in a block that was asked before the first turn."""
+    trace = trial.result.trace
+    asked = {e.node for e in trace.of("judge runtime") if e.values["name"] == const("accumulate")}
+    blocks = (n for p in trial.result.program.parts for n in ast.walk(p.tree) if isinstance(n, ast.With))
+    for block in blocks:
+        calls = [i.context_expr for i in block.items if i.context_expr in asked]
+        if not any(map(_depends, calls)):
+            continue
+        loops = (n for s in block.body for n in ast.walk(s) if isinstance(n, ast.For | ast.While))
+        turns = {n for loop in loops for s in loop.body for n in ast.walk(s)}
+        if any(turns & {*_chain(trace, e)} for e in trace.of("step")):
+            words = "accumulate() is asked once here for all turns of a loop that steps: it belongs into the loop"
+            yield trial.fault(block, NAME, words)
+
+
+def _depends(call: ast.expr) -> bool:
+    """Whether ``sync`` may be false."""
+    given = [k.value for k in call.keywords if k.arg == "sync"] if isinstance(call, ast.Call) else []
+    return not (given and isinstance(given[0], ast.Constant) and given[0].value is True)
+
+
+def _chain(trace: Trace, event: Event) -> Iterator[ast.AST]:
+    """Where an event happens, and the calls that lead there."""
+    yield event.node
+    seen: set[int] = set()
+    todo = [event.context]
+    while todo:
+        context = todo.pop()
+        if context in seen or context not in trace.calls:
+            continue
+        seen.add(context)
+        for call in (trace.calls[context], *trace.others.get(context, ())):
+            if call.node is not None:
+                yield call.node
+            todo.append(call.context)
