@@ -50,6 +50,7 @@ def faults(trial: Trial) -> Iterator[Fault]:
     yield from _old_names(trial)
     yield from _done_by_all(trial)
     yield from _after_turns(trial)
+    yield from _asked_before_turns(trial)
     for node in written_by_all(trial.result):
         yield trial.fault(node, ALONE, "every rank writes this file")
     for node in asked_early(trial.result):
@@ -139,6 +140,30 @@ def _after_turns(trial: Trial) -> Iterator[Fault]:
         yield trial.fault(node, ALONE, words)
     for node in trial.result.rewritten:
         yield trial.fault(node, NAME, "other ranks may still be reading the file that rank 0 writes here")
+
+
+def _asked_before_turns(trial: Trial) -> Iterator[Fault]:
+    """Tests by which all ranks ask for a file before they take turns: rank 0 may have made it when the
+    others ask, and waits for them in vain.
+    """
+    assert isinstance(trial.result, Judged)
+    tests = (n for p in trial.result.program.parts for n in ast.walk(p.tree) if isinstance(n, ast.If))
+    asking = [t for t in tests if any(n in trial.result.questions for n in _by_all(t.test))]
+    turns = {e.node for e in trial.result.trace.of("collective") if e.values["name"] == const("main_first")}
+    for test in asking:
+        if any(n in turns for side in (test.body, test.orelse) for s in side for n in ast.walk(s)):
+            words = "rank 0 may have made what the others ask for here: main_first() belongs round the test"
+            yield trial.fault(test, ALONE, words)
+
+
+def _by_all(test: ast.expr) -> Iterator[ast.AST]:
+    """The parts of a test that each rank evaluates: what rank 0 is asked for is the same on all."""
+    todo: list[ast.AST] = [test]
+    while todo:
+        node = todo.pop()
+        if not (isinstance(node, ast.Call) and ast.unparse(node.func).endswith(".from_main")):
+            yield node
+            todo += ast.iter_child_nodes(node)
 
 
 def _written(mode: Value) -> bool:

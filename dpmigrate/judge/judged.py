@@ -74,6 +74,8 @@ class Judged(Wrapping, Handling):
         self.trained = 0
         #: the files that rank 0 has written in its own branches since the ranks met
         self.written_apart: frozenset[str] = frozenset()
+        #: the calls by which all ranks ask for a file, out of turn
+        self.questions: dict[ast.AST, None] = {}
         #: whether rank 0 may still be removing a folder
         self.removing = False
         # what a call finds is the same then before and after the first module is called, and before and

@@ -69,6 +69,7 @@ def noted(m: Judged, callee: Value, arguments: Arguments, node: ast.AST, frame: 
     if call.saves and written and all(_one(v) for _, v in written):
         m.event(WRITES, node, frame)
     if asked and m.parted is None:
+        m.questions.setdefault(node, None)
         if asked & (_held(m, RECENT) | m.written_apart):
             m.event(ASKS, node, frame)
         _remember(m, READING, frozenset(k for e, _ in call.read() for k in call.entries(e)))

@@ -102,3 +102,17 @@ def test_what_a_function_is_given_may_differ_all_the_same() -> None:
     body = "if path.exists():\n    return torch.load(path)\nx = make() if new else []\nddp.save(x, path)\nreturn x"
     defs = f"def get(new):\n{indent(body, '    ')}\nwith ddp.main_first():\n    mine = other.exists()\nrows = get(mine)\n"
     assert _told(_BEFORE.replace("with ddp.main_first():\n", "") + defs + _AFTER)
+
+
+@pytest.mark.parametrize(
+    ("test", "wrong"),
+    [
+        pytest.param("if not os.path.exists('rows.pt'):", True, id="before the turns"),
+        pytest.param("if ddp.from_main(not os.path.exists('rows.pt')):", False, id="by rank 0"),
+        pytest.param("if len('rows.pt') == 7:", False, id="no file"),
+    ],
+)
+def test_turns_are_taken_round_the_question(test: str, wrong: bool) -> None:
+    """Rank 0 may have made the file when the others ask: they do not come to their turn then."""
+    lines = f"import os\n{test}\n    with ddp.main_first():\n        torch.save([1], 'rows.pt')\n"
+    assert any("belongs round the test" in f.words for f in faults(result(last=lines))) is wrong

@@ -257,6 +257,15 @@ def never_shuffled(pair: Pair) -> bool:
     return still and passes[0] == passes[1]
 
 
+def read_in_turn(pair: Pair) -> bool:
+    """Whether nothing differs but whether the ranks take turns where they read."""
+    courses = [
+        Counter(tuple(v for v in k if not (isinstance(v, tuple) and v[0] == "in turn")) if k[0] == "open" else k for k in _course(x).elements())  # type: ignore[index, attr-defined]
+        for x in (pair.right, pair.spoiled)
+    ]  # fmt: skip
+    return courses[0] == courses[1]
+
+
 def only_told(pair: Pair) -> bool:
     """Whether handlers that raise again where there are ranks do so still, and only print beside it."""
     handlers = [
@@ -468,6 +477,7 @@ RULES = (
     Rule(r"\.to\(\)", "missing|one level out", "the batch was moved before", moved_before),
     Rule(r"ddp\.(is_main|main_first|main_only)", "one level out|a statement more",
          "rank 0 alone does the same"),
+    Rule(r"ddp\.main_first", "a statement more", "what is read is read in turn as well", read_in_turn),
     Rule("raise", "other side", "it stops before it makes ranks"),
     Rule("raise", "other side|too early|too late", "a handler ends the program all the same, and else only tells of the error", only_told),
     Rule("Hoist", "missing", "the same is written in another way"),
