@@ -25,8 +25,9 @@ def faults(trial: Trial) -> Iterator[Fault]:
         those = training & {o.number for o in trial.objects(event.values["loader"])}
         if those and event.node not in peeks(trial.result.program):
             said = [a for n in those for a in event.values[told_of(n)]]
-            words = {a.value for a in said if isinstance(a, Const)}
-            if event.values["told"] == _whichever(trial, event):
+            any_of_them = _whichever(trial, event)
+            words = {"told" if (a,) == any_of_them else a.value for a in said if isinstance(a, Const)}
+            if event.values["told"] == any_of_them:
                 words = {"told"}
             told.setdefault(event.node, set()).update(words)
             if words == {"fresh"} and any(_made_again(trial, n) for loader in those for n, _ in samplers(trial.result, Ref(loader))):

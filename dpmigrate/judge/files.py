@@ -112,6 +112,8 @@ def _done_by_all(trial: Trial) -> Iterator[Fault]:
             words = "every rank begins a run of the tracker, or writes curves of its own"
             yield trial.fault(event.node, ALONE, words)
     for event in trial.result.trace.of("open", "files", "typed"):
+        if event.parted is None and event.kind == "files" and _by_a_clock(event.values["paths"]):  # in turn as well
+            yield trial.fault(event.node, ALONE, "each rank makes files of another name here, by its clock")
         if event.parted is not None or event.values["in turn"] == const(True):
             continue
         if event.kind == "typed":
@@ -120,8 +122,6 @@ def _done_by_all(trial: Trial) -> Iterator[Fault]:
             yield trial.fault(event.node, ALONE, "every rank writes this file")
         elif event.values.get("changed") == const(True) and _one(event.values["paths"]):
             yield trial.fault(event.node, ALONE, "every rank changes these files")
-        elif event.kind == "files" and _by_a_clock(event.values["paths"]):
-            yield trial.fault(event.node, ALONE, "each rank makes files of another name here, by its clock")
         elif event.values["late"] == const(True):
             words = "rank 0 may still be removing a folder where this makes one: barrier() is missing"
             yield trial.fault(event.node, ALONE, words)

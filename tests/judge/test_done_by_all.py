@@ -24,6 +24,7 @@ def _told(invariant: str, **parts: str) -> list[str]:
         ("breakpoint()", "every rank waits for a line"),
         ("ddp.save(model, 'model.pt')", "the wrapper is saved here"),
         ("import os, time\nos.makedirs(f'run{time.time()}')", "by its clock"),
+        ("import os, time\nwith ddp.main_first():\n    os.makedirs(f'run{time.time()}', exist_ok=True)", "by its clock"),
     ],
 )
 def test_each_rank_by_itself(last: str, words: str) -> None:

@@ -570,7 +570,8 @@ def _atom(execution: Execution, atom: object) -> object:
     if isinstance(atom, Data):
         # the mean of all ranks is one number, which every rank has
         lying = "uniform" if atom.whole and atom.gradient == "none" else str(atom.placement)
-        return atom.kind, lying, atom.gradient
+        shared = atom.kind == "text" and lying == "uniform"  # what the ranks have put together, or what all have made
+        return "Setting" if shared else (atom.kind, lying, atom.gradient)
     if isinstance(atom, Ref):
         made = execution.heap.objects[atom.object]
         return made.kind, made.name

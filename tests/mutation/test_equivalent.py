@@ -43,6 +43,8 @@ def _judged(id: str) -> Result:
         "losses_of_pairs/train.py:DPM302:ddp.batch_rows:one level in:4",
         "model_returns_loss/train.py:DPM202:ddp.local_batch:one level in:1",
         "amp_in_another_file/train.py:DPM321:.autocast():a statement more:1",
+        "masked_patches/train.py:DPM602:ddp.mean_all:too late:1",  # the loss is that of all ranks already
+        "cache_built_when_missing/train.py:DPM516:ddp.main_first:a statement more:1",
     ],
 )
 def test_right_all_the_same(id: str) -> None:
@@ -61,3 +63,18 @@ def test_right_all_the_same(id: str) -> None:
 )
 def test_wrong_and_not_seen(id: str) -> None:
     assert _judged(id).outcome is Outcome.PASSED
+
+
+@pytest.mark.parametrize(
+    "id",
+    [
+        "options_and_factories/train.py:DPM205:.set_epoch():too late:1",  # one of several samplers, after its first pass
+        "accumulation_by_counter/train.py:DPM308:ddp.accumulate:one level out:1",
+        "split_by_hash/train.py:DPM223:ddp.same_hash:missing:3",  # in an evaluation
+        "split_by_system/train.py:DPM209:Replace:missing:1",
+        "losses_of_sums/train.py:DPM302:ddp.batch_sum:missing:1",  # beside a loss whose scale is told
+        "eval_tables_by_class/train.py:DPM601:ddp.sum_all:part missing:7",  # a count of samples
+    ],
+)
+def test_seen_by_the_judge(id: str) -> None:
+    assert _judged(id).outcome is Outcome.REFUSED
