@@ -24,7 +24,6 @@ def _told(invariant: str, **parts: str) -> list[str]:
         ("breakpoint()", "every rank waits for a line"),
         ("ddp.save(model, 'model.pt')", "the wrapper is saved here"),
         ("import os, time\nos.makedirs(f'run{time.time()}')", "by its clock"),
-        ("import os, time\nwith ddp.main_first():\n    os.makedirs(f'run{time.time()}', exist_ok=True)", "by its clock"),
     ],
 )
 def test_each_rank_by_itself(last: str, words: str) -> None:
@@ -32,6 +31,12 @@ def test_each_rank_by_itself(last: str, words: str) -> None:
     alone = last.replace("\n", "\nif ddp.is_main():\n    ", 1) if "\n" in last else f"if ddp.is_main():\n    {last}"
     if not last.startswith("ddp.save"):
         assert not _told(files.ALONE, last=alone)
+
+
+def test_a_folder_by_a_clock_is_another_one_in_turn_as_well() -> None:
+    last = "import os, time\nwith ddp.main_first():\n    os.makedirs({}, exist_ok=True)"
+    assert any("by its clock" in w for w in _told(files.ALONE, last=last.format("f'run{time.time()}'")))
+    assert not _told(files.ALONE, last=last.format("f'run{ddp.from_main(time.time())}'"))
 
 
 def test_a_folder_of_each_process() -> None:

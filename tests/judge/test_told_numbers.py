@@ -137,7 +137,7 @@ def test_a_mean_of_all_ranks_counts_for_each_rank_s_own_part(added: str, told: b
     ("epoch", "turn", "words"),
     [
         pytest.param("window = []", "window.append(loss.item())\nif (i + 1) % 2 == 0:\n    shown = np.mean(window)\n    print(f'{shown:.4f}')\n    window = []", "tells numbers of rank 0's part", id="a window that is made anew"),
-        pytest.param("best = 0.0", "print(f'{loss.item():.3f} {unseen(loss)}')", "may tell numbers of rank 0's part", id="beside what is not known"),
+        pytest.param("best = 0.0", "print(f'{loss.item():.3f} {unseen(loss)}')", "tells numbers of rank 0's part", id="beside what is not known"),
         pytest.param("", "print(f'{ddp.mean_all(loss.item()):.3f}')", "", id="the mean of all ranks"),
         pytest.param("", "print(f'{i} {len(loader)}')", "", id="counters"),
     ],
