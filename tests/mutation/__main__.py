@@ -70,7 +70,7 @@ def _arguments(arguments: list[str] | None) -> argparse.Namespace:
         parser.error("give --static, --run, or --resume for the table of what is there")
     if args.out.exists() and not args.resume:
         parser.error(f"{args.out} exists: --resume goes on with it, or name another with --out")
-    if args.resume and not args.out.exists():
+    if args.resume and not (args.static or args.run or args.out.exists()):
         parser.error(f"{args.out} does not exist")
     return args
 
@@ -84,7 +84,7 @@ def _shard(text: str) -> tuple[int, int]:
 
 def _begun(args: argparse.Namespace) -> dict[str, Result]:
     """What is in the file already; errors of the harness are tried again."""
-    if not args.resume:
+    if not (args.resume and args.out.exists()):  # one that was stopped before its first result as well
         return {}
     try:
         results = read(args.out)

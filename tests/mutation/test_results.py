@@ -245,3 +245,8 @@ def test_a_mutant_that_is_the_same_as_another_has_its_outcome_in_the_baseline() 
     twin = result(Outcome.PASSED, way="too early", digest="x")
     now = baseline.of(settled([first, twin]).values(), Baseline())
     assert now.static.keys() == {first.mutant.kind, twin.mutant.kind}
+
+
+def test_a_run_that_was_stopped_before_its_first_result_goes_on(tmp_path: Path) -> None:
+    args = command._arguments(["--static", "--resume", "--out", str(tmp_path / "none.jsonl")])
+    assert command._begun(args) == {}
