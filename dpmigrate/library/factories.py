@@ -5,7 +5,19 @@ from __future__ import annotations
 from dpmigrate.execution import derivation, placements
 from dpmigrate.execution.joins import join
 from dpmigrate.execution.placements import Kind, Placement
-from dpmigrate.execution.values import NOTHING, Data, Items, Value, data, known, placement_of, value
+from dpmigrate.execution.values import (
+    NOTHING,
+    Const,
+    Data,
+    Items,
+    Ref,
+    Setting,
+    Value,
+    data,
+    known,
+    placement_of,
+    value,
+)
 from dpmigrate.library.axes import rows_of
 from dpmigrate.library.shapes import with_lengths
 from dpmigrate.library.sites import SINGLE, Site
@@ -240,7 +252,19 @@ def literal_or_sizes(site: Site) -> Value:
         return factory(site)
     plain = all(not site.m.objects(v) and site.m.known_elements(v) is None for v in given)
     numbers = all(d.kind in ("number", "shape") for v in given for d in data(v))
+    if len(given) == 1 and _size_or_elements(given[0]):
+        return value(Data("tensor", placements.UNIFORM))
     return factory(site) if given and plain and numbers else literal(site)
+
+
+def _size_or_elements(v: Value) -> bool:
+    """Whether nothing says what a value is that all ranks share: a size, or an array whose elements
+    are taken over with all of its axes.
+    """
+    named = (Const, Data, Items, Ref)
+    return placement_of(v).kind in placements.EQUAL and any(
+        not isinstance(a, named) and not (isinstance(a, Setting) and a.default) for a in v
+    )
 
 
 def _is_size(v: Value) -> bool:

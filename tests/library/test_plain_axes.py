@@ -47,7 +47,7 @@ def test_axes(expression: str) -> None:
     assert _axes(expression) == scope["found"].ndim
 
 
-@pytest.mark.parametrize("expression", ["f[i]", "f[[0, 1]]", "f[f > 0]", "f.view(dims)", "f.squeeze()", "f.flatten(1)", "n.dot(np.ones((2, 8, 3)))", "np.random.choice(4, dims)", "np.array(unseen.rows)", "torch.inner(f, f)", "torch.tensor(data)", "f.sum(dims)"])
+@pytest.mark.parametrize("expression", ["f[i]", "f[[0, 1]]", "f[f > 0]", "f.view(dims)", "f.squeeze()", "f.flatten(1)", "n.dot(np.ones((2, 8, 3)))", "np.random.choice(4, dims)", "np.array(unseen.rows)", "torch.inner(f, f)", "torch.tensor(data)", "f.sum(dims)", "torch.FloatTensor(data)", "torch.Tensor((data - 1) / 2)"])
 def test_not_known(expression: str) -> None:
     ex = executed(f"{_HEAD}import unseen\ni, data, dims = unseen.i, unseen.data, unseen.dims\nfound = {expression}\n")
     held = ex.heap.read((module_of(ex).number, "found")) or ()
