@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+from abc import abstractmethod
 from collections.abc import Callable
 
+from dpmigrate.execution import same_imports
 from dpmigrate.execution.guards import (
     LEAVES,
     Guard,
@@ -30,6 +32,9 @@ class ExceptionParts(LazyParts):
     """Handlers, and what is done on the way out."""
 
     def _try(self, node: ast.Try | ast.TryStar, frame: Frame) -> bool:
+        way = same_imports.found(node, lambda dotted: self.path_of_module(dotted, frame))
+        if way is not None:
+            return self.block(node.body if way else node.handlers[0].body, frame)
         exits = self._exits(frame)
         watch = self.heap.watch()
         self.heap.mark()
@@ -177,3 +182,11 @@ class ExceptionParts(LazyParts):
             self.bind(handler.name, NOTHING, frame)
         delta = self.heap.rollback()
         return delta if ends else None
+
+    # ------------------------------------------------------------ defined by later parts
+
+    @abstractmethod
+    def path_of_module(self, dotted: str, frame: Frame) -> tuple[str, ...]:
+        """The folders and the name of the file of the program that a scope imports by a name; empty
+        where it is none.
+        """

@@ -77,6 +77,13 @@ class ModuleParts(StatementParts):
             self._stack = stack
         return value(Ref(made.number))
 
+    def path_of_module(self, dotted: str, frame: Frame) -> tuple[str, ...]:
+        index = self.program.links.get((self._importer(frame), dotted))
+        if index is None:
+            return ()
+        path = Path(self.program.parts[index].source.name).absolute().with_suffix("")
+        return path.parent.parts if path.name == "__init__" else path.parts
+
     def _item(self, atom: Atom, key: Value, node: ast.AST, frame: Frame) -> Value:
         """Of ``sys.modules`` the program's own modules."""
         if atom == Foreign("sys.modules"):

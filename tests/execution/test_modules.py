@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.execution.paper import constant, executed_files, parted
+from dpmigrate.execution.values import const
+from tests.execution.paper import constant, executed_files, held, parted
 
 #: id: (files, what names of the script are at the end)
 LAYOUTS: dict[str, tuple[dict[str, str], dict[str, object]]] = {
@@ -67,3 +68,25 @@ def test_a_module_runs_once(tmp_path: Path) -> None:
 def test_what_is_not_there_is_told(tmp_path: Path) -> None:
     ex = executed_files({"train.py": "import torch\nfrom .gone import k\nx = k\n"}, tmp_path)
     assert ex.trace.ended is None
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "known"),
+    [
+        ("nets.blocks", "blocks", True),
+        ("blocks", "nets.blocks", True),
+        ("top.nets.blocks", ".blocks", True),
+        ("library.blocks", ".blocks", False),  # a library that may be there
+        ("nets.blocks", "nets.others", False),
+    ],
+)
+def test_one_module_that_is_imported_in_two_ways(first: str, then: str, known: bool, tmp_path: Path) -> None:
+    """For two folders to start in: what one of them does not find is no library."""
+    files = {
+        "top/train.py": "import torch\nfrom nets.net import k\n",
+        "top/nets/net.py": f"try:\n    from {first} import k\nexcept ImportError:\n    from {then} import k\n",
+        "top/nets/blocks.py": "k = 2\n",
+        "top/nets/others.py": "k = 3\n",
+    }
+    ex = executed_files(files, tmp_path, "top/train.py")
+    assert (held(ex, "k") == const(2)) is known
