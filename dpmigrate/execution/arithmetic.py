@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from dpmigrate.execution import placements
-from dpmigrate.execution.broadcasting import aligned, axes_of, bare, crossed
+from dpmigrate.execution.broadcasting import aligned, axes_of, bare, crossed, lengths_of
 from dpmigrate.execution.derivation import SIGNS, data_in, derived
 from dpmigrate.execution.folding import SHARE_OF_NUMBER, TIMES_WORLD, WORLD
 from dpmigrate.execution.joins import join
@@ -69,6 +69,7 @@ def binary(
     made = derived(
         said, placement, [left, right], node, axes=axes_of([left, right]), keep_axes=False,
         alone=bare([left, right]), carries=carries and word in ("add", "sub"),
+        lengths=lengths_of([left, right]),
     )  # fmt: skip
     if word == "truediv" and placement == placements.SUM and b.kind is Kind.UNIFORM:
         return tuple(_said(a, PART_BY_WHOLE, node) for a in made)
@@ -146,7 +147,7 @@ def elementwise(word: str, operands: list[Value], node: ast.AST, *, kind: str = 
     word = CROSSED if crossed(operands, lying) else word
     return derived(
         word, placement, operands, node, kind=kind, axes=axes_of(operands), keep_axes=False,
-        alone=bare(operands),
+        alone=bare(operands), lengths=lengths_of(operands),
     )  # fmt: skip
 
 

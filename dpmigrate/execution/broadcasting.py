@@ -10,6 +10,9 @@ from dpmigrate.execution import placements
 from dpmigrate.execution.derivation import data_in
 from dpmigrate.execution.placements import Kind, Placement
 from dpmigrate.execution.values import (
+    Atom,
+    Const,
+    Data,
     Value,
     placement_of,
 )
@@ -61,6 +64,17 @@ def axes_of(operands: Iterable[Value]) -> int | None:
     if unknown and (most < 2 or any(p not in fitting for p in unknown)):
         return None
     return most
+
+
+def lengths_of(operands: Iterable[Value]) -> tuple[int | None, ...]:
+    """The lengths of the axes of what is made element by element of one tensor and of numbers."""
+    found = [v for v in operands if not all(isinstance(a, Const) or _is_number(a) for a in v)]
+    only = found[0][0] if len(found) == 1 and len(found[0]) == 1 else None
+    return only.lengths if isinstance(only, Data) and len(only.lengths) == only.axes else ()
+
+
+def _is_number(atom: Atom) -> bool:
+    return isinstance(atom, Data) and atom.kind == "number" and atom.placement.kind is not Kind.ROWS
 
 
 def bare(operands: Iterable[Value]) -> bool:

@@ -26,7 +26,7 @@ SIGNS = {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "pow": "**", "matmu
 def derived(
     word: str, placement: Placement, operands: Iterable[Value], node: ast.AST, *,
     kind: str = "", gradient: str | None = None, axes: int | None = None, keep_axes: bool = True,
-    alone: bool = False, carries: bool = False,
+    alone: bool = False, carries: bool = False, lengths: tuple[int | None, ...] = (),
 ) -> Value:  # fmt: skip
     """Data made of operands: where it comes from, what a gradient reaches, and since when it
     lies so; ``alone`` where an unknown number of axes may be one; ``carries`` where an operand may
@@ -77,6 +77,7 @@ def derived(
         turn,
         alone and axes is None,
         whole and placement == placements.MEAN,
+        lengths if len(lengths) == axes else (),
         marks=frozenset().union(*(d.marks for d in moving)),
         bent=_bent(placement, moving, node, adding=word in ("+", "-")),
         every=every and (kind == "number" or axes != 0),

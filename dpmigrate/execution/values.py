@@ -77,7 +77,8 @@ class Data(NamedTuple):
     ``turn``: it is made of one turn of a loop over the rank's own batches or samples; what is the
     same on all ranks depends on the place of the turn's sample. ``whole``: a mean whose value is
     that of all ranks, though the gradients of it are those of a rank's part. ``lengths``: those of
-    its axes that a view has given it as numbers; what is made of it by more than moving axes has none.
+    its axes that a view or a layer has given it as numbers; what is made of it has them where axes
+    are moved alone, or each element is changed by itself.
     ``held``: numbers of the tensors that it is, or a part of which it is (``identity``).
     ``marks``: those that an execution puts on it; what is made of it has them as well, unless it is the same on all ranks.
     ``bent``: the operations that took a rank's part of a sum or mean, and make no part of their result of it.

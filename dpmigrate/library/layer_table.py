@@ -17,6 +17,7 @@ from dpmigrate.execution.values import (
     NONE,
     NOTHING,
     SETTING,
+    Const,
     Data,
     Value,
     const,
@@ -29,7 +30,7 @@ from dpmigrate.library.effects import cut, elementwise
 from dpmigrate.library.grids import beside_first, grid
 from dpmigrate.library.reductions import along, compared_rows
 from dpmigrate.library.sequences import ATTENDING, CELLS, RECURRENT
-from dpmigrate.library.shapes import flatten
+from dpmigrate.library.shapes import axes_of, flatten, with_lengths
 from dpmigrate.library.sites import Effect, Site, words
 from dpmigrate.library.streams import drawing
 from dpmigrate.library.views import unflatten
@@ -91,7 +92,12 @@ def _last_axis(site: Site, made: Object) -> Value | None:
         count = len(listed) if listed is not None else 1
     if found is not None and found.axes is not None and found.placement.axis >= found.axes - count:
         return site.unknown(f"whether samples meet in {site.word}")
-    return beside_first(site)
+    result = beside_first(site) or NOTHING
+    out = argument(site, made, 1, "out_features") if made.name == "Linear" else None
+    axes = axes_of(result)
+    if axes and out and len(out) == 1 and isinstance(out[0], Const):
+        result = with_lengths(result, [*[None] * (axes - 1), out[0].value])
+    return result
 
 
 def _bilinear(site: Site, made: Object) -> Value | None:

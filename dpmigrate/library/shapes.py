@@ -187,9 +187,13 @@ def squeeze(site: Site) -> Value:
         return plain(site, _changed(site, -len(dims)) if dims is not None else None)
     p = found.placement
     if dims is None:
-        if p.axis:
+        others = [n for i, n in enumerate(found.lengths) if i != p.axis]
+        seen = len(found.lengths) == found.axes and None not in others
+        if p.axis and not seen:
             return site.unknown("which axes have one element")
         site.event("squeeze", given=value(found))
+        if seen:
+            return _of_several(site, found)
         return site.data(p, axes=None, keep_axes=False, alone=True)
     hits = [on_axis(d, found) for d in dims]
     if None in hits:
@@ -199,6 +203,15 @@ def squeeze(site: Site) -> Value:
     before = [d for d in before if d >= 0 or found.axes is not None]
     axes = found.axes - len(gone) if found.axes is not None else None
     return site.data(p._replace(axis=p.axis - len(before)), axes=axes, keep_axes=False)
+
+
+def _of_several(site: Site, found: Data) -> Value:
+    """The axes that have more than one element, of data whose lengths beside the samples' are known."""
+    own = found.placement.axis
+    left = [i for i, n in enumerate(found.lengths) if i == own or n != 1]
+    lying = found.placement._replace(axis=left.index(own))
+    made = site.data(lying, axes=len(left), keep_axes=False)
+    return with_lengths(made, [found.lengths[i] for i in left])
 
 
 def flatten(site: Site) -> Value:

@@ -29,6 +29,7 @@ loader = DataLoader(Samples(), batch_size=4)
 """
 PROGRAMS = {
     "sizes": "b, c, h, w = x.shape\ny = x.view(b, c, h * w)\nout = y.mean(-1)\nloss = out.mean()",
+    "a column squeezed": "p = nn.Linear(48, 1)(x.flatten(1)).sigmoid().squeeze()\nout = (p - t) ** 2\nloss = out.mean()",
     "sizes by size": "b, c, h, w = x.size()\ny = x.view(b * c, 1, h, w)\nz = y.view(b, c, h, w)\nout = z.sum(dim=(1, 2, 3))\nloss = out.mean()",
     "told by sizes": "b, c, h, w = x.shape\nout = x.mean(dim=(-2, -1))\nloss = out.pow(2).mean()",
     "told by size": "n, c, h, w = x.size()\nout = x.flatten(2).transpose(-2, -1).softmax(-2)\nloss = out[:, 0].mean()",
@@ -347,3 +348,24 @@ def test_transforms_of_the_program_take_samples_of_several_parts(transform: str)
     """What the library's own give is one tensor, and its parts are single samples."""
     ex = executed(_COMPOSED.format(transform=transform))
     assert [str(placement_of(held(ex, name))) for name in "xy"] == ["rows(axis 0)"] * 2
+
+
+@pytest.mark.parametrize(
+    ("out", "kind", "axis", "axes"),
+    [
+        ("nn.Linear(4, 1)(x).squeeze()", Kind.ROWS, 0, 1),
+        ("nn.Linear(4, 3)(x).sigmoid().squeeze()", Kind.ROWS, 0, 2),
+        ("(2 - nn.Linear(4, 3)(x)).squeeze().norm(dim=-1)", Kind.ROWS, 0, 1),
+        ("nn.Linear(4, 1)(x).transpose(0, 1).squeeze()", Kind.ROWS, 0, 1),
+        ("nn.Linear(4, 3)(x).transpose(0, 1).squeeze()", Kind.ROWS, 1, 2),
+        ("nn.Linear(4, width)(x).squeeze()", Kind.ROWS, 0, None),
+        ("(nn.Linear(4, 1)(x) * width).squeeze()", Kind.ROWS, 0, None),
+        ("(nn.Linear(4, 1)(x) * torch.ones(3)).squeeze()", Kind.ROWS, 0, None),
+        ("nn.Linear(4, 3)(x[:, None, :, None].squeeze()).squeeze()", Kind.ROWS, 0, None),
+    ],
+)  # fmt: skip
+def test_axes_that_squeeze_leaves_where_their_lengths_are_known(out: str, kind: Kind, axis: int, axes: int | None) -> None:
+    head = f"{_HEAD}import unseen\nwidth = unseen.width\n"
+    ex = executed(f"{head}for x, t in DataLoader(TensorDataset(torch.ones(8, 4), torch.ones(8)), 4):\n    out = {out}\n")
+    (found,) = [a for a in held(ex, "out") if isinstance(a, Data)]
+    assert (found.placement.kind, found.placement.axis, found.axes) == (kind, axis, axes)
