@@ -278,6 +278,8 @@ def _is_size(v: Value) -> bool:
 def converted(site: Site) -> Value | None:
     """``torch.from_numpy``, ``torch.as_tensor``: the same data as a tensor."""
     given = site.get(0) or NOTHING
+    if site.word == "from_numpy" and data(given):  # it takes no tuple
+        given = tuple(a for a in given if not isinstance(a, Items))
     if data(given):
         kinds = ("mask", "places", "order")
         return tuple(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dpmigrate.execution import arithmetic, derivation, placements
+from dpmigrate.execution.joins import join
 from dpmigrate.execution.placements import Kind, Placement
 from dpmigrate.execution.values import Data, Value, const, data, items, placement_of
 from dpmigrate.library.axes import dims_of, least_dim, on_axes, on_axis, one_dim, rows_of
@@ -105,8 +106,14 @@ def _paired(site: Site, dims: list[int] | None) -> bool:
 
 
 def _pair(site: Site, dims: list[int] | None, v: Value) -> Value:
-    """``x.max(dim)`` gives values and their places."""
-    return items([v, cut(v)]) if _paired(site, dims) else v
+    """``x.max(dim)`` gives values and their places; of a part of something that nobody saw, which may
+    be an array, perhaps.
+    """
+    if not _paired(site, dims):
+        return v
+    kinds = {d.kind for d in data(site.get(0) or ())}
+    pair = items([v, cut(v)])
+    return join(v, pair) if kinds == {"number"} else pair
 
 
 def _over(p: Placement, how: str) -> Placement:

@@ -213,3 +213,38 @@ def test_samples_of_other_lengths_are_filled_up(sample: str, padded: bool) -> No
     ex = executed(_HEAD + _COLLATED.format(sample=sample))
     found = [a for a in ex.heap.read((module_of(ex).number, "found")) or () if isinstance(a, Data)]
     assert [a.placement.padded for a in found] == [padded]
+
+
+@pytest.mark.parametrize(
+    ("sample", "axes"),
+    [
+        ("torch.from_numpy(parts[i].reshape(8, -1).max(axis=1, keepdims=True))", 3),
+        ("torch.from_numpy(parts[i].reshape(8, -1).min(axis=1))", 2),
+        ("parts[i].reshape(8, -1).max(1)[0]", None),  # of a tensor the highest values, of an array the first of them
+        ("largest(parts[i].reshape(8, -1))", None),
+    ],
+)
+def test_the_largest_of_what_may_be_an_array_or_a_tensor(sample: str, axes: int | None) -> None:
+    """A tensor gives the places of the largest numbers as well, an array does not: so it may have two rows."""
+    text = f"""
+from torch.utils.data import Dataset
+
+parts = np.load("parts.npz")["parts"]
+
+def largest(part):
+    values, places = part.max(1)
+    return values
+
+class Parts(Dataset):
+    def __len__(self):
+        return len(parts)
+
+    def __getitem__(self, i):
+        return {sample}
+
+for x in DataLoader(Parts(), batch_size=4):
+    found = x
+"""
+    ex = executed(_HEAD + text)
+    (found,) = [a for a in ex.heap.read((module_of(ex).number, "found")) or () if isinstance(a, Data)]
+    assert (str(found.placement), found.axes) == ("rows(axis 0)", axes)
