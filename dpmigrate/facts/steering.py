@@ -280,13 +280,24 @@ def holds_weights(script: Script, node: ast.Attribute) -> bool:
 
 
 def asked(script: Script, node: ast.expr, depth: int = _DEPTH) -> Iterator[ast.Attribute]:
-    """The attributes that the expression is made of, also through variables: ``params = list(model.parameters())``."""
-    for n in walk(node):
+    """The attributes that the expression is made of, also through variables: ``params = list(model.parameters())``; of ``parts["loader"]`` those of that
+    part alone, where it is seen what the container holds.
+    """
+    todo: list[ast.AST] = [node]
+    while todo:
+        n = todo.pop(0)
+        held = [v.node for v in script.values.eval(n)] if isinstance(n, ast.Subscript) and depth else []
+        if held and all(isinstance(h, ast.expr) for h in held):
+            for part in held:
+                assert isinstance(part, ast.expr)
+                yield from asked(script, part, depth - 1)
+            continue
         if isinstance(n, ast.Attribute):
             yield n
         elif isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and depth:
             for given in script.roles.given(n):
                 yield from asked(script, given, depth - 1)
+        todo += ast.iter_child_nodes(n)
 
 
 def is_setting(node: ast.expr) -> bool:

@@ -37,6 +37,7 @@ def _course(lines: str) -> dict[str, str]:
             "for p in model.parameters():\n    p.data.clamp_(-0.1, 0.1)\n    p.data = p.data * 0.9\n    p.requires_grad_(True)", id="weights by numbers"
         ),
         pytest.param("optimizer = torch.optim.SGD(model.parameters(), lr=0.1 / (epoch + 1))", id="another optimizer for all"),
+        pytest.param("held = {'batches': [x, y], 'weights': list(model.parameters())}\nfor q in held['batches']:\n    q = q.to('cpu')\n    q.data = q * loss.item()", id="what stands beside weights"),
         pytest.param("model.load_state_dict(backup)", id="restored for all"),
         pytest.param("for q in [x]:\n    q.mul_(loss.item())\n    q.data = loss.detach() * x", id="other tensors"),
         pytest.param("for g in optimizer.param_groups:\n    g['tag'] = loss.item()\n    g['tag'].mul_(loss.item())", id="what an optimizer is told beside"),
