@@ -205,7 +205,11 @@ def _made(roles: Roles, receiver: ast.expr, seen: frozenset[ast.AST] = frozenset
     return found or vals
 
 
-def module_of(roles: Roles, receiver: ast.expr) -> Vals:
+#: lists that are made of each other
+_DEPTH = 4
+
+
+def module_of(roles: Roles, receiver: ast.expr, depth: int = _DEPTH) -> Vals:
     """The model that the receiver is, or is a part of: ``net`` for ``net.backbone``."""
     node: ast.expr = receiver
     while isinstance(node, ast.Attribute) and any(_is_module(roles, v) for v in roles.values.eval(node.value)):
@@ -215,17 +219,34 @@ def module_of(roles: Roles, receiver: ast.expr) -> Vals:
         vals = frozenset(v for v in vals if v.kind in ("call", "object") and not _trainer(roles, v))
         if vals or not isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
             return vals
-        whole = _whole_of(roles, node) if isinstance(node, ast.Name) else node.value
-        if whole is None:
-            return vals
-        node = whole
+        if isinstance(node, ast.Name):
+            whole = _whole_of(roles, node)
+            return module_of(roles, whole, depth - 1) if whole is not None and depth else vals
+        node = node.value
 
 
 def _whole_of(roles: Roles, node: ast.Name) -> ast.expr | None:
-    """The module through whose parts a loop goes: ``for name, part in net.named_children():``."""
-    for b in roles.names.bindings(roles.names.scope_of[node], node.id):
-        if b.how == "for" and isinstance(b.value, ast.Call) and isinstance(b.value.func, ast.Attribute) and b.value.func.attr in INNER_MODULES:
-            return b.value.func.value
+    """The module of whose parts a name holds some, or goes through some: ``for name, part in net.named_children():``, ``last = list(net.children())[2:]``."""
+    bound = [b for b in roles.names.bindings(roles.names.scope_of[node], node.id) if b.how in ("for", "assign")]
+    found = [_parted(roles, b.value, _DEPTH) if b.value is not None else None for b in bound]
+    return found[0] if found and None not in found and len({ast.unparse(f) for f in found if f is not None}) == 1 else None
+
+
+#: functions that give what they are given, or parts of it
+_LISTING = frozenset({"list", "tuple", "iter", "reversed", "enumerate"})
+
+
+def _parted(roles: Roles, node: ast.AST, depth: int) -> ast.expr | None:
+    """The module of which an expression gives the parts: ``list(net.body.children())[1:]``, also through a variable."""
+    if isinstance(node, ast.Subscript):
+        return _parted(roles, node.value, depth)
+    if isinstance(node, ast.Name) and depth:
+        bound = [b for b in roles.names.bindings(roles.names.scope_of[node], node.id) if b.how == "assign" and not b.path]
+        return _parted(roles, bound[0].value, depth - 1) if len(bound) == 1 and bound[0].value is not None else None
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in INNER_MODULES:
+        return node.func.value
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _LISTING and len(node.args) == 1:
+        return _parted(roles, node.args[0], depth)
     return None
 
 

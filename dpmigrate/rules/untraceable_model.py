@@ -82,12 +82,23 @@ def _loose(script: Script, node: ast.expr, depth: int) -> Iterator[ast.expr]:
         for v in script.values.eval(n):
             if isinstance(v.node, ast.List | ast.Tuple) and isinstance(n, ast.Name) and depth:
                 yield from _loose(script, v.node, depth - 1)
-            elif v.kind == "call" and isinstance(v.node, ast.Call) and _by_hand(v.qual, v.node):
+            elif v.kind == "call" and isinstance(v.node, ast.Call) and _by_hand(v.qual, v.node) and not (v.qual in _PARAMETER and _of_model(script, n)):
                 yield n
 
 
+_PARAMETER = ("torch.nn.Parameter", "torch.nn.parameter.Parameter")
+
+
+def _of_model(script: Script, node: ast.expr) -> bool:
+    """Whether it is an attribute of a model that is trained, which the model holds as a parameter: ``model.temperature``."""
+    if not isinstance(node, ast.Attribute):
+        return False
+    owners = module_of(script.roles, node.value)
+    return bool(owners) and owners <= script.roles.models and all(v.cls is not None and script.values.defs.is_module_class(v.cls) for v in owners)
+
+
 def _by_hand(qual: str, call: ast.Call) -> bool:
-    if qual in ("torch.nn.Parameter", "torch.nn.parameter.Parameter"):
+    if qual in _PARAMETER:
         return True
     asked = next((k.value for k in call.keywords if k.arg == "requires_grad"), None)
     return qual.startswith("torch.") and isinstance(asked, ast.Constant) and asked.value is True

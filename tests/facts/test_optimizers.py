@@ -34,6 +34,12 @@ def _optimizers(text: str) -> list[list[str]]:
         pytest.param("s = lib.make(3)\ns.step()\ns.zero_grad()", [], id="given no model"),
         pytest.param("optim.SGD(net.parameters(), lr=1)", [["net"]], id="parameters"),
         pytest.param(
+            "net = nn.Sequential(nn.Linear(1, 1))\nsome = list(net.children())[1:]\nps = [list(m.parameters()) for m in some]\nps = [p for one in ps for p in one]\noptim.SGD(ps)",
+            [["m"]],
+            id="parts of a model, in lists of lists",
+        ),
+        pytest.param("some = lib.pick(net.children())\noptim.SGD([p for m in some for p in m.parameters()])", [], id="parts that are not seen"),
+        pytest.param(
             "o = optim.SGD(net.parameters())\np = optim.SGD(other.parameters())\np.add_param_group({'params': net.fc.parameters()})",
             [["net"], ["net.fc", "other"]],
             id="a group for another one",

@@ -90,6 +90,30 @@ def test_a_name_that_is_used_again_is_named() -> None:
     assert "which should have a name of its own" in hit.message
 
 
+@pytest.mark.parametrize(
+    ("scale", "owner", "loose"),
+    [
+        ("nn.Parameter(torch.ones(1))", "model", False),
+        ("torch.ones(1, requires_grad=True)", "model", True),
+        ("nn.Parameter(torch.ones(1))", "other", True),
+    ],
+)
+def test_a_parameter_that_is_an_attribute(scale: str, owner: str, loose: bool) -> None:
+    """Of the model that is trained, or of another one, or no parameter at all."""
+    defs = f"""
+    class Scaled(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.scale = {scale}
+            self.fc = nn.Linear(4, 2)
+
+        def forward(self, x):
+            return self.fc(x) * self.scale
+    """
+    parts = {"defs": defs, "model": "model = Scaled()\nother = Scaled()", "optimizer": f"optimizer = torch.optim.SGD([{owner}.scale, *model.fc.parameters()], lr=0.1)"}
+    assert any("belongs to no model" in f.message for f in hits("DPM904", **parts)) is loose
+
+
 _HOLDER = """
 class Trainer(nn.Module):
     def __init__(self, model):
