@@ -128,6 +128,8 @@ class Parts:
     def _element(self, v: Val, item: int | str, subscript: bool) -> Vals:
         node, extra = v.node, frozenset(self._held(v).get("*", ()))
         if isinstance(node, ast.Tuple | ast.List | ast.Set):
+            if any(isinstance(e, ast.Starred) for e in node.elts):
+                return extra | self._among_stars(node.elts, item)
             if isinstance(item, int) and -len(node.elts) <= item < len(node.elts):
                 return self._values.eval(node.elts[item])
             return extra.union(*(self._values.eval(e) for e in node.elts))
@@ -159,6 +161,15 @@ class Parts:
                 return whole if item == 1 else NONE
             return self.pick(self._values.eval(node.func.value), (item,), subscript)  # a copy
         return NONE
+
+    def _among_stars(self, elts: list[ast.expr], item: int | str) -> Vals:
+        """An element of ``[first, *others]``: where it stands before the first star, or behind that alone, it is known which."""
+        first = next(i for i, e in enumerate(elts) if isinstance(e, ast.Starred))
+        if isinstance(item, int) and 0 <= item < first:
+            return self._values.eval(elts[item])
+        last = first == len(elts) - 1 and isinstance(item, int) and item >= 0
+        parts = ((e, item - first if last and isinstance(item, int) else "*") for e in (elts[first:] if isinstance(item, int) and item >= 0 else elts))
+        return NONE.union(*(self.pick(self._values.eval(e), (at,)) if isinstance(e, ast.Starred) else self._values.eval(e) for e, at in parts))
 
     def _of_dict(self, call: ast.Call, item: int | str) -> Vals:
         """``dict(net=net)``, ``dict(nets)``, ``dict(**nets)``, ``OrderedDict([("net", net)])``, ``dict(zip(names, nets))``."""

@@ -22,6 +22,7 @@ from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.objects import wrap_argument
 from dpmigrate.facts.passes import Pass
 from dpmigrate.facts.roles import Asked, Roles
+from dpmigrate.facts.taken_out import maker
 from dpmigrate.facts.told import PLACE, Told
 from dpmigrate.facts.values import NONE, Key, Val, Vals, Values, WrapSite
 from dpmigrate.model import is_main_guard
@@ -274,7 +275,8 @@ class Wrapping:
                     done.add(key)
                     self._after_move(key, block, last)
                 continue
-            roots = roles.roots(self._aliased(p.model))
+            model = self._aliased(p.model)
+            roots = roles.roots(maker(roles, model) or model)
             given = self._made_in_call(p.model) if not roots else None
             if given is not None and (key := next(self.values.keys(given))) not in done:
                 done.add(key)

@@ -35,6 +35,10 @@ def test_nothing_is_taken_out(expression: str) -> None:
     ("expression", "made"),
     [
         ("pair[0]", ["Linear"]),
+        ("[*pair][1]", ["Conv2d"]),
+        ("[two, *pair][0]", ["Conv2d"]),
+        ("[two, *pair][1]", ["Linear"]),
+        ("[*pair, two][1]", ["Conv2d", "Linear"]),
         ("pair[-1]", ["Conv2d", "Linear"]),
         ("table['b']", ["Conv2d"]),
         ("table[key]", ["Conv2d", "Linear"]),
