@@ -6,7 +6,7 @@ from dpmigrate.execution import arithmetic, derivation, placements
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import NOTHING, Data, Value, const, data, only, placement_of
 from dpmigrate.library.axes import rows_of
-from dpmigrate.library.shapes import axes_of
+from dpmigrate.library.shapes import axes_of, with_lengths
 from dpmigrate.library.sites import Site
 
 
@@ -47,8 +47,9 @@ def _product(site: Site, operands: list[Value]) -> Value:
     if ours == 0 and theirs == contracted:
         return site.data(placements.SUM, axes=axes, keep_axes=False)
     if ours == theirs >= 2 and site.word not in ("inner", "dot"):
-        made = p._replace(axis=axes - 1 - ours)
-        return site.data(made, axes=axes, keep_axes=False)
+        made = site.data(p._replace(axis=axes - 1 - ours), axes=axes, keep_axes=False)
+        columns = b.lengths[-1] if len(b.lengths) == second == axes else None
+        return with_lengths(made, [*[None] * (axes - 1), columns])
     return site.data(placements.PER_RANK, keep_axes=False)
 
 

@@ -177,7 +177,9 @@ def unsqueeze(site: Site) -> Value:
 
 
 def squeeze(site: Site) -> Value:
-    """``squeeze(dim)``: an axis of one element less; a batch is not taken to be one sample."""
+    """``squeeze(dim)``: an axis of one element less, where it is not known to have more; a batch is
+    not taken to be one sample.
+    """
     found = rows_of(site.get(0) or ())
     try:
         dims = dims_of(site, 1)
@@ -198,11 +200,15 @@ def squeeze(site: Site) -> Value:
     hits = [on_axis(d, found) for d in dims]
     if None in hits:
         return site.unknown(f"the axis of {site.word}")
-    gone = [d for d, hit in zip(dims, hits, strict=True) if not hit]
+    seen = len(found.lengths) == found.axes
+    longer = [seen and found.lengths[d] not in (None, 1) for d in dims]  # they stay as they are
+    gone = [d for d, hit, stays in zip(dims, hits, longer, strict=True) if not hit and not stays]
     before = [d for d in gone if 0 <= (d if d >= 0 else d + (found.axes or 0)) < p.axis]
     before = [d for d in before if d >= 0 or found.axes is not None]
     axes = found.axes - len(gone) if found.axes is not None else None
-    return site.data(p._replace(axis=p.axis - len(before)), axes=axes, keep_axes=False)
+    made = site.data(p._replace(axis=p.axis - len(before)), axes=axes, keep_axes=False)
+    taken = {d % found.axes for d in gone} if seen and found.axes else set()
+    return with_lengths(made, [n for i, n in enumerate(found.lengths) if i not in taken] if seen else [])
 
 
 def _of_several(site: Site, found: Data) -> Value:

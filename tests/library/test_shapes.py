@@ -29,6 +29,7 @@ loader = DataLoader(Samples(), batch_size=4)
 """
 PROGRAMS = {
     "sizes": "b, c, h, w = x.shape\ny = x.view(b, c, h * w)\nout = y.mean(-1)\nloss = out.mean()",
+    "an axis squeezed that is longer": "v = nn.Linear(16, 5)(x.flatten(2))\na = v.mean(-1, keepdim=True).transpose(1, 2)\np = torch.bmm(a, v).squeeze(2)\nout = p.mean(1) + v.mean(1)\nloss = out.mean()",
     "a column squeezed": "p = nn.Linear(48, 1)(x.flatten(1)).sigmoid().squeeze()\nout = (p - t) ** 2\nloss = out.mean()",
     "sizes by size": "b, c, h, w = x.size()\ny = x.view(b * c, 1, h, w)\nz = y.view(b, c, h, w)\nout = z.sum(dim=(1, 2, 3))\nloss = out.mean()",
     "told by sizes": "b, c, h, w = x.shape\nout = x.mean(dim=(-2, -1))\nloss = out.pow(2).mean()",
@@ -361,6 +362,11 @@ def test_transforms_of_the_program_take_samples_of_several_parts(transform: str)
         ("nn.Linear(4, width)(x).squeeze()", Kind.ROWS, 0, None),
         ("(nn.Linear(4, 1)(x) * width).squeeze()", Kind.ROWS, 0, None),
         ("(nn.Linear(4, 1)(x) * torch.ones(3)).squeeze()", Kind.ROWS, 0, None),
+        ("(x[:, None] @ nn.Linear(1, 1)(x[:, :, None])).squeeze(2)", Kind.ROWS, 0, 2),
+        ("(x[:, None] @ nn.Linear(1, 3)(x[:, :, None])).squeeze(2)", Kind.ROWS, 0, 3),
+        ("nn.Linear(4, 3)(x).squeeze(1)", Kind.ROWS, 0, 2),
+        ("nn.Linear(4, 1)(x).squeeze(-1)", Kind.ROWS, 0, 1),
+        ("nn.Linear(4, 1)(x)[:, None].squeeze(1).squeeze(1)", Kind.ROWS, 0, 1),
         ("nn.Linear(4, 3)(x[:, None, :, None].squeeze()).squeeze()", Kind.ROWS, 0, None),
     ],
 )  # fmt: skip
