@@ -93,11 +93,18 @@ def _last_axis(site: Site, made: Object) -> Value | None:
     if found is not None and found.axes is not None and found.placement.axis >= found.axes - count:
         return site.unknown(f"whether samples meet in {site.word}")
     result = beside_first(site) or NOTHING
-    out = argument(site, made, 1, "out_features") if made.name == "Linear" else None
+    out = _width(argument(site, made, 1, "out_features")) if made.name == "Linear" else None
     axes = axes_of(result)
-    if axes and out and len(out) == 1 and isinstance(out[0], Const):
-        result = with_lengths(result, [*[None] * (axes - 1), out[0].value])
-    return result
+    return with_lengths(result, [*[None] * (axes - 1), out]) if axes and out is not None else result
+
+
+def _width(given: Value | None) -> int | None:
+    """The number of features that a layer gives: for certain, or by an option whose default is more
+    than one.
+    """
+    found = known(given or NOTHING)
+    certain = given is not None and len(given) == 1 and isinstance(given[0], Const)
+    return found if type(found) is int and (certain or found > 1) else None
 
 
 def _bilinear(site: Site, made: Object) -> Value | None:

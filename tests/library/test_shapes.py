@@ -360,6 +360,8 @@ def test_transforms_of_the_program_take_samples_of_several_parts(transform: str)
         ("nn.Linear(4, 1)(x).transpose(0, 1).squeeze()", Kind.ROWS, 0, 1),
         ("nn.Linear(4, 3)(x).transpose(0, 1).squeeze()", Kind.ROWS, 1, 2),
         ("nn.Linear(4, width)(x).squeeze()", Kind.ROWS, 0, None),
+        ("nn.Linear(4, args.wide)(x).squeeze()", Kind.ROWS, 0, 2),
+        ("nn.Linear(4, args.one)(x).squeeze()", Kind.ROWS, 0, None),
         ("(nn.Linear(4, 1)(x) * width).squeeze()", Kind.ROWS, 0, None),
         ("(nn.Linear(4, 1)(x) * torch.ones(3)).squeeze()", Kind.ROWS, 0, None),
         ("(x[:, None] @ nn.Linear(1, 1)(x[:, :, None])).squeeze(2)", Kind.ROWS, 0, 2),
@@ -371,7 +373,8 @@ def test_transforms_of_the_program_take_samples_of_several_parts(transform: str)
     ],
 )  # fmt: skip
 def test_axes_that_squeeze_leaves_where_their_lengths_are_known(out: str, kind: Kind, axis: int, axes: int | None) -> None:
-    head = f"{_HEAD}import unseen\nwidth = unseen.width\n"
+    head = f"{_HEAD}import unseen, argparse\nwidth = unseen.width\nparser = argparse.ArgumentParser()\n"
+    head += "parser.add_argument('--wide', type=int, default=8)\nparser.add_argument('--one', type=int, default=1)\nargs = parser.parse_args()\n"
     ex = executed(f"{head}for x, t in DataLoader(TensorDataset(torch.ones(8, 4), torch.ones(8)), 4):\n    out = {out}\n")
     (found,) = [a for a in held(ex, "out") if isinstance(a, Data)]
     assert (found.placement.kind, found.placement.axis, found.axes) == (kind, axis, axes)
