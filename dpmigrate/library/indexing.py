@@ -17,6 +17,7 @@ from dpmigrate.execution.values import (
     Data,
     Setting,
     Value,
+    cast_kind,
     const,
     data,
     items,
@@ -53,6 +54,9 @@ def index(site: Site) -> Value | None:
     several axes are put beside each other, and their axes stand where the first of them did.
     """
     owner, key = site.flat(site.get(0) or NOTHING), site.get(1) or NOTHING
+    if owner and all(isinstance(a, Data) and a.kind == "packed" for a in owner):
+        # a named tuple: the places of all samples, the numbers of places of each turn, two orders
+        return cast_kind(owner, "packed", "tensor") if known(key) == 0 else site.unknown("a field of packed sequences")
     found = rows_of(owner)
     if found is not None and found.kind == "shape":
         return _shape_item(site, found, key)

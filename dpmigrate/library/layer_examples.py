@@ -119,6 +119,10 @@ x[:, None], t * 0 + 1, True), batch_first=True)[0]
 nn.utils.rnn.pad_packed_sequence(nn.LSTM(4, 3)\
 (nn.utils.rnn.pack_padded_sequence(x[None], t * 0 + 1))[0])[1]
 nn.utils.rnn.pack_padded_sequence(x[:, None], torch.ones(x.size(0)), True).data
+nn.utils.rnn.pack_padded_sequence(x[:, None], torch.ones(x.size(0)), True)[0]
+nn.utils.rnn.pack_padded_sequence(x, torch.ones(x.size(0)), True)[0]
+F.cross_entropy(nn.utils.rnn.pack_padded_sequence(x[:, None], torch.ones(x.size(0)), True)[0], \
+nn.utils.rnn.pack_padded_sequence(t[:, None], torch.ones(x.size(0)), True).data)
 LONG
 LONG.sum()
 LONG.sum(1)

@@ -234,7 +234,8 @@ def packed(site: Site) -> Value:
         if found.placement.axis != (0 if answer else 1):
             return site.data(placements.PER_RANK, kind="packed", keep_axes=False)
     p = found.placement._replace(axis=0, ragged=True, times=0, padded=False)
-    return site.data(p, kind="packed", axes=2, keep_axes=False)
+    axes = found.axes - 1 if found.axes else None
+    return site.data(p, kind="packed", axes=axes, keep_axes=False)
 
 
 def packed_part(site: Site) -> Value:

@@ -22,6 +22,10 @@ def unpacked(site: Site, new: Value, count: int, star: int | None) -> list[Value
     (atom,) = new if len(new) == 1 else (None,)
     if isinstance(atom, Data) and atom.kind == RESULTS:
         return _results(site, atom, count, star)
+    if isinstance(atom, Data) and atom.kind == "packed" and star is None:
+        # the places of all samples, the numbers of places of each turn, two orders
+        rest = site.unknown("a field of packed sequences")
+        return [value(atom._replace(kind="tensor")), *[rest] * (count - 1)]
     if not is_shape(atom):
         return None
     if star is None:
