@@ -21,6 +21,7 @@ from dpmigrate.transaction import Change
 if TYPE_CHECKING:
     from dpmigrate import migration
     from dpmigrate.facts.script import Script
+    from dpmigrate.judge import Judgement
     from dpmigrate.program import Program
     from dpmigrate.source import Source
 
@@ -230,10 +231,11 @@ def _plan(name: str, data: bytes, settings: Settings, how: Writing) -> Planned:
     if isinstance(script, Outcome):
         status = Status.UNCHANGED if script.status is Status.CLEAN else script.status
         return Planned(replace(script, status=status, reason=finished + script.reason))
-    return _of_script(name, script, how, finished)
+    return _of_script(name, script, how, finished, [])
 
 
-def _of_script(name: str, script: Script, how: Writing, finished: str) -> Planned:
+def _of_script(name: str, script: Script, how: Writing, finished: str, results: list[Judgement]) -> Planned:
+    """A program planned; ``results``: what the judge has said of those that were not right, one after the other."""
     from dpmigrate import migration, rules
 
     half = migration.half_done(script)
@@ -246,7 +248,7 @@ def _of_script(name: str, script: Script, how: Writing, finished: str) -> Planne
     rest = tuple(f for f in found if not (f.of_means and (f.edits or f.severity is Severity.BLOCKER)))
     if len(rest) < len(found) and not blockers(rest) and not script.exempt:
         texts = migration.rewritten(script, rest)
-        if (again := _again(name, script, how, finished, texts)) is not None:
+        if (again := _again(name, script, how, finished, texts, results)) is not None:
             return again
         if isinstance(texts, migration.Judged) and texts.judgement.means and not texts.judgement.doubts:
             found = rest
@@ -265,7 +267,7 @@ def _of_script(name: str, script: Script, how: Writing, finished: str) -> Planne
         found = tuple(f for f in found if f.edits or not f.of_means)
         if how.annotate:
             texts = migration.rewritten(script, found, _comments(script, left(found)))
-    if (again := _again(name, script, how, finished, texts)) is not None:
+    if (again := _again(name, script, how, finished, texts, results)) is not None:
         return again
     if isinstance(texts, Problem):
         return _planned(script, Outcome(name, Status.REFUSED, files, texts.message))
@@ -281,16 +283,20 @@ def _of_script(name: str, script: Script, how: Writing, finished: str) -> Planne
     return _planned(script, _started(_with_starts(outcome, how.output), how.output), new)
 
 
-def _again(name: str, script: Script, how: Writing, finished: str, texts: migration.Judged | Problem) -> Planned | None:
+def _again(
+    name: str, script: Script, how: Writing, finished: str, texts: migration.Judged | Problem, results: list[Judgement]
+) -> Planned | None:  # fmt: skip
     """The program planned once more, with what the execution of a result has shown; None where that is nothing new."""
     from dpmigrate import migration
 
+    if isinstance(texts, migration.Shown) and texts.judgement is not None:
+        results.append(texts.judgement)
     told = isinstance(texts, migration.Judged | migration.Shown) and _shown(script, texts)
-    mended = _mended(name, script, how, finished, texts)
+    mended = _mended(name, script, how, finished, texts, results)
     if not told or (mended is not None and mended.outcome.status is Status.CHANGED):
         return mended
     # what was told may be enough
-    plain = _of_script(name, script, how, finished)
+    plain = _of_script(name, script, how, finished, results)
     return plain if mended is None or plain.outcome.status is Status.CHANGED else mended
 
 
@@ -311,9 +317,11 @@ def _shown(script: Script, shown: migration.Judged | migration.Shown) -> bool:
     return bool(wraps or calls or quieted or draws)
 
 
-def _mended(name: str, script: Script, how: Writing, finished: str, texts: migration.Judged | Problem) -> Planned | None:
+def _mended(
+    name: str, script: Script, how: Writing, finished: str, texts: migration.Judged | Problem, results: list[Judgement]
+) -> Planned | None:  # fmt: skip
     """The program with what the global batch gives where a result has shown that a loss takes it of a rank's part; None where that makes no loss right
-    that was not.
+    that was not. Of a program that is refused all the same the reason is in what stood against the result without these edits.
     """
     from dpmigrate import migration
 
@@ -326,15 +334,18 @@ def _mended(name: str, script: Script, how: Writing, finished: str, texts: migra
     script.tried_bent.add(every)
     quieted, script.quieted = script.quieted, True  # an evaluation that records gradients would exchange as well
     script.shown_bent |= new
-    again = _of_script(name, script, how, finished)
+    again = _of_script(name, script, how, finished, results)
     # where other values of the options are not established, their losses would be changed in part
     by_default = isinstance(texts, migration.Shown) and texts.by_default
     against = (migration.NOT_ESTABLISHED,) if by_default else (migration.NOT_ESTABLISHED, migration.BY_DEFAULT)
     changed = again.outcome.status is Status.CHANGED and not any(n.startswith(against) for n in again.outcome.notes)
-    refused = again.outcome.status is Status.REFUSED and again.outcome.reason and isinstance(texts, Problem)
-    if not changed:
-        script.quieted, script.shown_bent = quieted, before
-    return again if changed or refused else None
+    if changed:
+        return again
+    script.quieted, script.shown_bent = quieted, before
+    if again.outcome.status is not Status.REFUSED or not isinstance(texts, migration.Shown) or texts.judgement is None:
+        return None
+    reason = migration.standing(texts.judgement, last) if (last := results[-1]) is not texts.judgement else ""
+    return replace(again, outcome=replace(again.outcome, reason=reason)) if reason else None
 
 
 def _planned(script: Script, outcome: Outcome, new: Sequence[tuple[Source, bytes]] = ()) -> Planned:

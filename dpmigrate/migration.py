@@ -56,7 +56,7 @@ class Shown(Problem):
     function of, each with the call of the runtime that makes of it what the global batch gives; ``loud``: whether such functions are in the wrong
     place, as in an evaluation that records gradients; ``coupled``: whether a loss may not take each sample by itself;
     ``by_default``: whether what a loss is a function of is that of the options' defaults; ``draws``: tests by a draw of each rank's own, by which a step
-    makes one thing or another of its batch.
+    makes one thing or another of its batch; ``judgement``: what the judge says of it, if it came to be asked.
     """
 
     wraps: tuple[tuple[Wrap, str], ...] = ()
@@ -66,6 +66,7 @@ class Shown(Problem):
     coupled: bool = False
     by_default: bool = False
     draws: tuple[ast.expr, ...] = ()
+    judgement: Judgement | None = None
 
 
 def files(program: Program, found: Sequence[Finding], texts: Texts | None = None) -> tuple[File, ...]:
@@ -129,7 +130,7 @@ def rewritten(script: Script, found: Sequence[Finding], comments: Sequence[Findi
         options = any(True for _ in script.methods("add_argument"))
         usual = judged(judge.executed(script.program, by_default=True), by_default=True) if options else None
         if usual is None or usual.faults or not usual.trains:
-            message = f"the result is not shown to be right, so nothing was written: {doubted(judgement)}. {PROVE}"
+            message = verdict(judgement)
             both = (judgement,) if usual is None else (judgement, usual)
             of_both = _shown(script, message, *both)
             alone = _shown(script, message, usual).bent if usual is not None else ()
@@ -138,11 +139,24 @@ def rewritten(script: Script, found: Sequence[Finding], comments: Sequence[Findi
         judgement = replace(judgement, assumed=(*judgement.assumed, note), faults=(), means=usual.means)
     if not wrong_on_paper:
         return Judged(texts, judgement, _shown(script, "", judgement))
-    first = wrong_on_paper[0]
-    message = f"the result would be wrong, so nothing was written: {first.place}: {first.words}"
     unused = [f for f in wrong_on_paper if f.invariant == judge.unused.NAME]
     wraps = tuple((w, f.words) for f in unused for w in _wraps(script, judgement.program, f.node))
-    return replace(_shown(script, message, judgement), wraps=wraps)
+    return replace(_shown(script, verdict(judgement), judgement), wraps=wraps)
+
+
+def verdict(judgement: Judgement) -> str:
+    """Why a result is not written; '' where nothing stands against it."""
+    for first in (f for f in judgement.faults if f.established):
+        return f"the result would be wrong, so nothing was written: {first.place}: {first.words}"
+    return f"the result is not shown to be right, so nothing was written: {doubted(judgement)}. {PROVE}" if judgement.doubts else ""
+
+
+def standing(first: Judgement, last: Judgement | None) -> str:
+    """Why a result is not written where none that was planned with more edits is right either: of its faults the first that the ``last`` of these has as well,
+    in the same place. What only the others have is the doing of their edits, and no reason. '' where the last has mended all of them.
+    """
+    there = {(f.invariant, f.place) for f in last.faults} if last is not None else set()
+    return verdict(replace(first, faults=tuple(f for f in first.faults if (f.invariant, f.place) in there)))
 
 
 def doubted(judgement: Judgement) -> str:
@@ -179,7 +193,7 @@ def _shown(script: Script, message: str, *judgements: Judgement) -> Shown:
     coupled = any(f.invariant in (judge.COUPLED, judge.APART) for j in judgements for f in j.faults)
     return Shown(
         message, loud=loud, coupled=coupled, over_weights=tuple(n for n in calls if isinstance(n, ast.Call)), bent=tuple(there.items()),
-        draws=tuple(draws),
+        draws=tuple(draws), judgement=judgements[0],
     )  # fmt: skip
 
 
