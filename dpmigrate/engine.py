@@ -342,7 +342,8 @@ def _mended(
     if changed:
         return again
     script.quieted, script.shown_bent = quieted, before
-    if again.outcome.status is not Status.REFUSED or not isinstance(texts, migration.Shown) or texts.judgement is None:
+    blocked = again.outcome.status is not Status.REFUSED or any(blockers(f.findings) for f in again.outcome.files)
+    if blocked or not isinstance(texts, migration.Shown) or texts.judgement is None:
         return None
     reason = migration.standing(texts.judgement, last) if (last := results[-1]) is not texts.judgement else ""
     return replace(again, outcome=replace(again.outcome, reason=reason)) if reason else None

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
+
+#: up to how many lines that differ the fewest are looked for
+_MOST = 2000
 
 
 class Lines:
@@ -16,15 +20,15 @@ class Lines:
         self._same: dict[int, int] = {}
         self._changed: dict[int, range] = {}
         self._place: dict[int, int] = {}
-        for tag, i1, i2, j1, j2 in SequenceMatcher(
-            None, [s.strip() for s in old], [s.strip() for s in new]
-        ).get_opcodes():
-            for j in range(j1, j2):
-                self._place[j + 1] = min(i1 + (j - j1), max(i2 - 1, i1)) + 1
-                if tag == "equal":
-                    self._same[j + 1] = i1 + (j - j1) + 1
-                else:
-                    self._changed[j + 1] = range(i1 + 1, i2 + 1)
+        i = j = 0
+        # behind the last line of both stands an end, which is the same
+        for i2, j2, length in _same([s.strip() for s in old], [s.strip() for s in new]):
+            for n in range(j, j2):
+                self._place[n + 1] = min(i + (n - j), max(i2 - 1, i)) + 1
+                self._changed[n + 1] = range(i + 1, i2 + 1)
+            for n in range(length):
+                self._place[j2 + n + 1] = self._same[j2 + n + 1] = i2 + n + 1
+            i, j = i2 + length, j2 + length
 
     def old(self, line: int) -> range:
         """The lines that stood where the line of the new text stands: itself, those that were
@@ -40,3 +44,54 @@ class Lines:
     def place(self, line: int) -> int:
         """The line of the old text at which the line of the new one would stand."""
         return min(self._place.get(line, 1), self._last)
+
+
+def _same(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int, int, int]]:
+    """Where runs of equal lines begin in both texts, and how long each is, so that as few lines as
+    can be are left; at the end one of no lines.
+
+    Programs repeat themselves. ``difflib`` looks for the longest run first, and takes that of
+    another function for it where the right one is interrupted by more edits.
+    """
+    ways = _ways(old, new)
+    if ways is None:
+        yield from SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks()
+        return
+    runs = [(len(old), len(new), 0)]
+    i, j = len(old), len(new)
+    for steps in range(len(ways) - 1, 0, -1):
+        k, far = i - j, ways[steps - 1]
+        put_in = k == -steps or (k != steps and far[k - 1] < far[k + 1])
+        begin = far[k + 1] if put_in else far[k - 1] + 1
+        if i > begin:
+            runs.append((begin, begin - k, i - begin))
+        i, j = (begin, begin - k - 1) if put_in else (begin - 1, begin - k)
+    if i:
+        runs.append((0, 0, i))
+    yield from reversed(runs)
+
+
+def _ways(old: Sequence[str], new: Sequence[str]) -> list[dict[int, int]] | None:
+    """For each number of lines that were taken out or put in, how far in the old text the best way
+    along each diagonal has come (E. Myers, An O(ND) Difference Algorithm); None where too many differ.
+    """
+    far: dict[int, int] = {}
+    ways = []
+    for steps in range(min(len(old) + len(new), _MOST) + 1):
+        reached: dict[int, int] = {}
+        for k in range(-steps, steps + 1, 2):
+            if not steps:
+                i = 0
+            elif k == -steps or (k != steps and far[k - 1] < far[k + 1]):
+                i = far[k + 1]
+            else:
+                i = far[k - 1] + 1
+            j = i - k
+            while i < len(old) and j < len(new) and old[i] == new[j]:
+                i, j = i + 1, j + 1
+            reached[k] = i
+            if i >= len(old) and j >= len(new):
+                return [*ways, reached]
+        far = reached
+        ways.append(reached)
+    return None

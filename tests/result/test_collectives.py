@@ -42,7 +42,7 @@ _CLIMB = "        while x.norm() > 1:\n            x = x / 2\n"
         pytest.param([("x = x / 2", "x = ddp.mean_all(x) / 2")], [("        print", _CLIMB + "        print")], f"train.py:25: mean_all() {_ALONE} x.norm() > 1", id="while"),
         pytest.param([(_SUM, "        loss = ddp.sum_all(loss)\n")], [], f"train.py:9: sum_all() {_SHARE}", id="in a share"),
         pytest.param([(_SUM, "        ddp.weighted_mean(x.mean(), 2)\n")], [], f"train.py:9: weighted_mean() {_SHARE}", id="for gradients, in a share"),
-        pytest.param([("    return loss", "        meet(loss)\n    return loss"), (_SUM, ""), ("def evaluate", "def meet(loss):\n    ddp.barrier()\n\n\ndef evaluate")], [], f"train.py:4: barrier() {_SHARE}", id="in a share, by a function"),
+        pytest.param([("    return loss", "        meet(loss)\n    return loss"), (_SUM, ""), ("def evaluate", "def meet(loss):\n    ddp.barrier()\n\n\ndef evaluate")], [], f"train.py:6: barrier() {_SHARE}", id="in a share, by a function"),
     ],
 )  # fmt: skip
 def test_what_is_torn_apart(edits: Edits, both: Edits, words: str) -> None:
