@@ -25,6 +25,7 @@ from dpmigrate.facts.roles import Asked, Roles
 from dpmigrate.facts.taken_out import maker
 from dpmigrate.facts.told import PLACE, Told
 from dpmigrate.facts.values import NONE, Key, Val, Vals, Values, WrapSite
+from dpmigrate.facts.without import branches, without
 from dpmigrate.model import is_main_guard
 
 #: what may be done to a model before or after the wrap alike
@@ -427,13 +428,17 @@ class Wrapping:
         block, last = self._common_block(writes, within)
         stmt = block[last]
         if not self._reaches_loop(stmt):
-            yield block, last, writes
+            keys = set(self.values.keys(node)) if isinstance(node, ast.expr) else set()
+            if without(self.roles, node, stmt) and not any(self._needs_bare(n, key) for s in block[last + 1 :] for n in walk(s) for key in keys):
+                yield from self._by_branch(node, writes, stmt)
+            else:
+                yield block, last, writes
             return
         if not isinstance(stmt, ast.If | ast.Try):
             self._problem(stmt, f"{ast.unparse(node)} is given another value where training runs")
             return
         outside = [w for w in writes if not self.names.is_inside(w, stmt)]
-        parts = [stmt.body, stmt.orelse] if isinstance(stmt, ast.If) else [stmt.body, *(h.body for h in stmt.handlers), stmt.orelse, stmt.finalbody]
+        parts = branches(stmt)
         sides = [[w for w in writes if any(self.names.is_inside(w, s) for s in side)] for side in parts]
         if outside:
             yield from self._by_branch(node, outside, within)

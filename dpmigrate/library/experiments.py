@@ -47,6 +47,11 @@ def run(site: Site) -> Value:
 def _keep(site: Site, settings: Value, config: Value) -> None:
     """A configuration that differs between ranks does so in the run as well."""
     moving = [v for v in (config,) if v and site.m.depends(v).kind not in placements.EQUAL]
+    alone = site.m.parted
+    if alone is not None and alone.origin.word.startswith("rank 0"):
+        noone = value(Data("any", placements.PER_RANK, origin=Origin(site.node, "settings that rank 0 alone has")))
+        for o in site.m.objects(settings):
+            site.m.heap.widen((o.number, "*"), noone)
     for o in site.m.objects(settings) if moving else []:
         site.m.heap.widen((o.number, "*"), computed(site))
 

@@ -27,6 +27,7 @@ from dpmigrate.execution.values import (
     value,
 )
 from dpmigrate.library.batches import divided
+from dpmigrate.library.pure import ANY
 from dpmigrate.library.sites import Effect, Row, Site
 
 DOC = "README.md#the-runtime"
@@ -180,6 +181,15 @@ def decided(site: Site) -> Value:
     return kept if kept and len(kept) == len(found) else join(kept, SETTING)
 
 
+def settings(site: Site) -> Value:
+    """``ddp.main_settings(tracker.config)``: on every rank those that rank 0 has."""
+    made = site.m.objects(site.get(0) or NOTHING)
+    if not made or any(o.kind != ANY for o in made):
+        return decided(site)
+    met(site)
+    return site.ref(ANY)
+
+
 def made_of(wanted: Callable[[Placement], bool], what: str, gives: Placement) -> Effect:
     """A function for numbers that lie in one way; round anything else it is not established.
 
@@ -303,7 +313,8 @@ ROWS = (
     row("sum_all", reduced(placements.SUM)),
     row("mean_all", reduced(placements.MEAN)),
     row("gather_all", gathered),
-    row("any_rank from_main main_settings", decided),
+    row("any_rank from_main", decided),
+    row("main_settings", settings),
     row("sum_loss", made_of(_sum, "sum over the samples", placements.MEAN)),
     row("sum_term", with_gradients(term)),
     row("weighted_mean", collective(weighted_mean)),

@@ -18,8 +18,8 @@ if ddp.is_main():
     wandb.log({"loss": loss})
 ```
 
-Settings that are read back from it (`config = wandb.config`, `lr = wandb.config.lr`) exist on rank 0 only, and become `ddp.main_settings(wandb.config)`: the
-same on all ranks. The number that sacred's observers give a run (`_run._id`) becomes `ddp.from_main(_run._id)`.
+Settings that are read back from it (`config = wandb.config`, `lr = wandb.config.lr`, `run.config` of `run = wandb.init(…)`) exist on rank 0 only, and become
+`ddp.main_settings(wandb.config)`: the same on all ranks. The number that sacred's observers give a run (`_run._id`) becomes `ddp.from_main(_run._id)`.
 
 ## When it is not fixed
 Settings that are read in a loop, where the ranks would wait for each other in every turn, and what else a run knows (`wandb.run.dir`).
@@ -52,16 +52,30 @@ def experiment_tracker(script: Script) -> Iterator[Hit]:
         else:
             yield Hit(number, f"{script.text(number)} exists on rank 0 only", severity=Severity.BLOCKER, advice="read it once, before the training")
     for node in script.names.nodes:
-        if not isinstance(node, ast.Name | ast.Attribute) or script.names.dotted(node) not in ("wandb.config", "wandb.run"):
+        if not isinstance(node, ast.Name | ast.Attribute):
+            continue
+        settings = script.names.dotted(node) == "wandb.config" or _of_a_run(script, node)
+        if not settings and script.names.dotted(node) != "wandb.run":
             continue
         stmt = script.names.statement(node)
         if isinstance(stmt, ast.Assign) and any(script.names.is_inside(node, t) for t in stmt.targets):
             header = f"if {script.ddp}.is_main():"
             yield Hit(node, "what is noted for the run is known on rank 0 only", (Enclose(script.span(stmt), script.span(stmt), header), new))
-        elif _is_read(script, node) and script.names.dotted(node) == "wandb.config" and _once(script, node):
+        elif _is_read(script, node) and settings and _once(script, node):
             yield Hit(node, f"{script.text(node)} exists on rank 0 only", (Wrap(script.span(node), f"{script.ddp}.main_settings({{}})"), new))
         elif _is_read(script, node):
             yield Hit(node, f"{script.text(node)} exists on rank 0 only", severity=Severity.BLOCKER, advice="read the value from the script's own settings")
+
+
+def _of_a_run(script: Script, node: ast.Name | ast.Attribute) -> bool:
+    """``run.config`` of ``run = wandb.init(…)``, also ``with wandb.init(…) as run:``."""
+    if not isinstance(node, ast.Attribute) or node.attr != "config" or not isinstance(node.value, ast.Name | ast.Attribute):
+        return False
+    given: list[ast.AST] = [*script.roles.given(node.value)]
+    if isinstance(node.value, ast.Name):
+        bound = script.names.bindings(script.names.scope_of[node.value], node.value.id)
+        given += [b.value for b in bound if b.how == "with" and b.value is not None]
+    return any(isinstance(g, ast.Call) and script.names.dotted(g.func) == "wandb.init" for g in given)
 
 
 def _numbers_of_runs(script: Script) -> Iterator[ast.expr]:

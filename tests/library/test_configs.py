@@ -16,6 +16,7 @@ from omegaconf import OmegaConf
 from transformers import HfArgumentParser
 import dataclasses
 import wandb, mlflow
+import dpmigrate_runtime as ddp
 k = time.time()
 """
 AT = BEFORE.count("\n")
@@ -75,6 +76,9 @@ def test_both_arms_of_a_flag_are_taken() -> None:
         ("wandb.init()\nx = wandb.run.name", "per rank"),
         ("wandb.init(config={'lr': 0.1})\nx = wandb.config.lr", "uniform"),
         ("wandb.init(config={'lr': k})\nx = wandb.config.lr", "per rank"),
+        ("r = ddp.main_only(wandb.init, config={'lr': 0.1})\nx = r.config.lr", "per rank"),
+        ("if ddp.is_main():\n    wandb.init()\nx = wandb.config.lr", "per rank"),
+        ("with ddp.main_only(wandb.init) as r:\n    x = ddp.main_settings(r.config).lr", "uniform"),
         ("with mlflow.start_run() as r:\n    x = r.info.run_id", "per rank"),
         ("r = wandb.init()\nx = r.summary", "uniform"),
     ],

@@ -114,10 +114,16 @@ def test_an_evaluation_in_the_arguments_runs_on_every_rank() -> None:
         pytest.param("config = dict(wandb.config)", "config = dict(ddp.main_settings(wandb.config))", id="copied"),
         pytest.param("if wandb.config.deep:\n    pass", "if ddp.main_settings(wandb.config).deep:", id="a decision"),
         pytest.param("ok = wandb.config.lr == 3", "ok = ddp.main_settings(wandb.config).lr == 3", id="a comparison"),
+        pytest.param("run = wandb.init()\nlr = run.config.lr", "lr = ddp.main_settings(run.config).lr", id="of the run"),
+        pytest.param("with wandb.init() as run:\n    config = run.config", "config = ddp.main_settings(run.config)", id="of the run that a statement enters"),
     ],
 )
 def test_settings_are_those_of_rank_0(line: str, new: str) -> None:
     assert new in after(imports="import wandb", setup="wandb.init()\n" + line)
+
+
+def test_settings_of_something_else() -> None:
+    assert after(imports="import wandb, runs", setup="run = runs.new()\nlr = run.config.lr\nwandb.init()") == ["if ddp.is_main():"]
 
 
 @pytest.mark.parametrize(
