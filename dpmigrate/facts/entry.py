@@ -48,9 +48,11 @@ def find_entry(names: Names) -> Entry | None:
     """The entry of a script, or None where the module runs nothing by itself."""
     body = names.tree.body
     guards = [s for s in body if is_main_guard(s)]
-    # what stands in one before the imports, as PEP 366 advises for a module of a package, is no entry
-    guard = next((s for s in reversed(guards) if _works(names, s)), guards[0] if guards else None)
+    # what stands in one before the imports, as PEP 366 advises for a module of a package, is no entry, nor is one that reads options for what is below it
+    guard = next((s for s in reversed(guards) if _works(names, s)), None)
     work = [s for s in body if s is not guard and _works(names, s)]
+    if guard is None and guards and not work:
+        guard = guards[0]
     if guard is not None:
         assert isinstance(guard, ast.If)
         first = work[0] if work and body.index(work[0]) < body.index(guard) else guard

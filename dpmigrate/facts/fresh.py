@@ -137,6 +137,8 @@ class _Flow:
         """Whether what the call is given goes into a path: in a function of the program, or in the list to which it is added."""
         if isinstance(call.func, ast.Attribute) and call.func.attr in ("append", "add"):
             return self._named(call.func.value, depth, number)
+        if isinstance(inner, ast.keyword) and inner.arg == "default" and last(call.func) == "add_argument":
+            return any(self.into_path(n, depth - 1, number) for n in self._read_options(call))
         given = inner.value if isinstance(inner, ast.keyword) else inner
         for function, skip in self.script.values.targets(call):
             for name, value in arguments(call, function, skip):
@@ -144,6 +146,14 @@ class _Flow:
                 if any(self.into_path(n, depth - 1, number) for n in reads):
                     return True
         return False
+
+    def _read_options(self, call: ast.Call) -> Iterator[ast.Attribute]:
+        """Where an option is read: ``args.run_name`` of ``add_argument("--run-name", default=…)``."""
+        texts = [a.value for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
+        dest = next((k.value.value for k in call.keywords if k.arg == "dest" and isinstance(k.value, ast.Constant)), None)
+        word = dest or next((t for t in texts if t.startswith("--")), texts[0] if texts else "")
+        if isinstance(word, str):
+            yield from (n for n in self.script.names.attributes(word.lstrip("-").replace("-", "_")) if isinstance(n.ctx, ast.Load))
 
     def _of_text(self, call: ast.Call) -> bool:
         """``" ".join(words)``"""

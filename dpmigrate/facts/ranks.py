@@ -124,8 +124,12 @@ def _paths(call: ast.Call) -> list[ast.expr]:
 
 
 def reached_together(roles: Roles, node: ast.AST) -> bool:
-    """Whether all ranks come to the node when one does, as far as can be seen: then they may do something together there."""
-    if any(True for _ in local_tests(roles, node)) or any(True for _ in ends_before(roles, node)):
+    """Whether all ranks come to the node when one does, as far as can be seen: then they may do something together there.
+
+    A test that decides whether a rank trains is one that all ranks decide together.
+    """
+    decided = {t for b in roles.train_loops for tests in (local_tests(roles, b.node), ends_before(roles, b.node)) for t in tests}
+    if any(t not in decided for tests in (local_tests(roles, node), ends_before(roles, node)) for t in tests):
         return False
     for place in leading_to(roles, node):
         inner = place

@@ -13,6 +13,7 @@ from dpmigrate.execution.values import (
     Ref,
     Setting,
     Value,
+    const,
     data,
     known,
     placement_of,
@@ -158,22 +159,40 @@ def permuted(site: Site) -> Value:
     )  # fmt: skip
 
 
+#: keywords of functions that count
+_COUNTS = ("start", "end", "stop", "step", "steps", "num", "n", "N", "m", "M")
+
+
+def _end_of_a_range(site: Site) -> Value | None:
+    """The end of ``arange(n)`` and ``arange(0, n)``, which give each place up to it; None for numbers that begin elsewhere or leave some out."""
+    positional, named = site.arguments.positional, site.arguments.keywords
+    ends = positional[:1] if len(positional) == 1 else positional[1:2]
+    first, step = positional[0] if len(positional) > 1 else named.get("start"), positional[2] if len(positional) > 2 else named.get("step")
+    if "start" in named and positional:  # arange(n, start=0) is none of torch's, and NumPy's stop is named beside it
+        return None
+    given = [*ends, *(v for name, v in named.items() if name in ("end", "stop"))]
+    return given[0] if len(given) == 1 and first in (None, const(0)) and step in (None, const(1)) else None
+
+
 def counted(site: Site) -> Value:
     """``arange(n)``, ``linspace``: numbers by their places; of the rank's samples they are
     their order.
     """
     kind = "array" if site.name.startswith("numpy.") else "tensor"
-    lying = [placement_of(v) for v in site.arguments.positional]
+    named = [v for name, v in site.arguments.keywords.items() if name in _COUNTS]
+    given = [*site.arguments.positional, *named]
+    lying = [placement_of(v) for v in given]
     moving = [p for p in lying if p.kind not in placements.EQUAL]
     axes = 2 if site.word in ("eye", "tri", "identity") else 1
     if not moving:
         return value(Data(kind, placements.UNIFORM, axes=axes))
     lost = any(p.kind is Kind.UNKNOWN for p in moving)
-    whole = site.word == "arange" and len(lying) == 1 and moving[0].kind is Kind.SIZE
+    end = _end_of_a_range(site) if site.word == "arange" else None
+    whole = end is not None and placement_of(end).kind is Kind.SIZE
     return derivation.derived(
         "places in the batch",
         placements.UNKNOWN if lost else placements.PER_RANK,
-        list(site.arguments.positional),
+        given,
         site.node,
         kind="order" if whole else kind,
         axes=axes,

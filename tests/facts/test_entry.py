@@ -26,6 +26,7 @@ _GUARD = "if __name__ == '__main__':"
         pytest.param("import logging\nx = 3\nlogger = logging.getLogger('a')", None, id="only settings"),
         pytest.param(f"def main(): pass\n{_GUARD}\n    main()", (_GUARD, True, "main()"), id="a guard"),
         pytest.param(f"def main(): pass\n{_GUARD}\n    main()\nprint(3)", (_GUARD, True, "main()"), id="work below the guard"),
+        pytest.param(f"{_GUARD}\n    x = 3\ntrain()\ntest()", (_GUARD, False, "test()"), id="settings above the work"),
         pytest.param(f"import a\ntrain()\n{_GUARD}\n    main()", ("train()", False, "main()"), id="work above the guard"),
         pytest.param(f"import logging\nlogging.basicConfig(level=3)\n{_GUARD}\n    main()", (_GUARD, True, "main()"), id="logging to the terminal"),
         pytest.param(

@@ -11,7 +11,7 @@ from tests.facts.probe import probed
 from tests.pipeline import script
 from tests.rules.program import program
 
-_IMPORTS = "import glob, time, uuid\nfrom datetime import datetime\nfrom pathlib import Path"
+_IMPORTS = "import argparse, glob, time, uuid\nfrom datetime import datetime\nfrom pathlib import Path"
 
 
 @pytest.mark.parametrize(
@@ -19,6 +19,7 @@ _IMPORTS = "import glob, time, uuid\nfrom datetime import datetime\nfrom pathlib
     [
         pytest.param("start = time.time()\nprint(time.time() - start)", id="measured"),
         pytest.param("os.makedirs('out')", id="a fixed name"),
+        pytest.param("p = argparse.ArgumentParser()\np.add_argument('--begin', default=time.time())\na = p.parse_args()\nos.makedirs(a.out)", id="another option"),
         pytest.param("print(time.strftime('%H'))", id="shown"),
     ],
 )
@@ -36,6 +37,8 @@ def test_not_between_the_epochs() -> None:
         ("os.makedirs(time.strftime('%H'))", "time.strftime('%H')"),
         ("name = f'run_{time.time()}'\nos.makedirs(os.path.join('out', name))", "time.time()"),
         ("folder = Path('out') / str(uuid.uuid4())\nfolder.mkdir()", "uuid.uuid4()"),
+        ("p = argparse.ArgumentParser()\np.add_argument('--run-name', '-r', default=time.strftime('%H'))\na = p.parse_args()\nos.makedirs(a.run_name)", "time.strftime('%H')"),
+        ("p = argparse.ArgumentParser()\np.add_argument('-r', dest='run', default=time.ctime())\na = p.parse_args()\nos.makedirs(a.run)", "time.ctime()"),
         ("def name():\n    return datetime.now().strftime('%H')\nos.makedirs(name())", "datetime.now()"),
     ],
 )

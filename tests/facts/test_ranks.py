@@ -49,6 +49,13 @@ def test_reached_together(text: str, together: bool) -> None:
     assert reached_together(found.roles, found.names.parent[inner]) is together
 
 
+def test_what_decides_the_training_is_decided_together() -> None:
+    text = "def main():\n    if not os.path.exists(os.path.abspath('.')):\n        return\n    train()\n    probe(1)\nmain()"
+    found, inner = probed(_TRAINING + text)
+    place = found.names.parent[inner]
+    assert list(ends_before(found.roles, place)) and reached_together(found.roles, place)
+
+
 def test_the_tests_that_part_them() -> None:
     found, inner = probed(_TRAINING + "def f(k):\n    if torch.rand(1) > 5:\n        return\n    probe(1)\nif torch.rand(1) > 2:\n    f(3)")
     assert [ast.unparse(t) for t in local_tests(found.roles, inner)] == ["torch.rand(1) > 2"]

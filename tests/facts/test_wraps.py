@@ -71,7 +71,10 @@ def _plan(text: str) -> tuple[list[tuple[str, str, str]], list[str], list[str]]:
         pytest.param("model = nn.Linear(3, 2)\nmodel = model.train()\nshow(f'{model}')", [("after", "show(f'{model}')", "model")], [], id="after it was shown"),
         pytest.param("model = nn.Linear(3, 2)\nfor p in z:\n    p.requires_grad = False", [("after", "for p in z:", "model")], [], id="after freezing"),
         pytest.param("if n:\n    model = nn.Linear(3, 2)\nelse:\n    model = nn.ReLU()", [("after", "if n:", "model")], [], id="made in two branches"),
-        pytest.param("model = None\nif n:\n    model = nn.Linear(3, 2)", [("after", "if n:", "model")], [], id="made in one branch"),
+        pytest.param("model = None\nif n:\n    model = nn.Linear(3, 2)", [("value", "model = nn.Linear(3, 2)", "model")], [], id="made in one branch"),
+        pytest.param("if n:\n    if m:\n        model = nn.Linear(3, 2)", [("value", "model = nn.Linear(3, 2)", "model")], [], id="made in a branch of a branch"),
+        pytest.param("if n:\n    model = nn.Linear(3, 2)\nmodel.to(d)", [("after", "model.to(d)", "model")], [], id="made in one branch, moved behind it"),
+        pytest.param("model = build()\nif n:\n    model = nn.Linear(3, 2)", [("after", "if n:", "model")], [], id="another one in one branch"),
         pytest.param("a, model = 3, nn.Linear(3, 2)", [("after", "a, model = (3, nn.Linear(3, 2))", "model")], [], id="made in a tuple"),
         pytest.param(
             "model = nn.Linear(3, 2)\ncriterion = nn.DataParallel(nn.MSELoss())",

@@ -115,6 +115,11 @@ def test_no_exchange_where_not_all_ranks_come(parts: dict[str, str]) -> None:
     assert not one.edits and one.severity is Severity.WARNING
 
 
+def test_a_test_for_the_data_that_ends_the_program_is_decided_together() -> None:
+    setup = "data = os.path.abspath('.')\nif not os.path.exists(data):\n    exit(1)\nos.makedirs(time.strftime('x'), exist_ok=True)"
+    assert after(imports=_IMPORTS, setup=setup) == ["if ddp.from_main(not os.path.exists(data)):", "os.makedirs(ddp.from_main(time.strftime('x')), exist_ok=True)"]
+
+
 # ---------------------------------------------------------------------- the next free name
 _FILES = "import glob, itertools, re\nfrom os import listdir\nfrom pathlib import Path"
 
