@@ -76,7 +76,7 @@ def _ways(old: Sequence[str], new: Sequence[str]) -> list[dict[int, int]] | None
     along each diagonal has come (E. Myers, An O(ND) Difference Algorithm); None where too many differ.
     """
     far: dict[int, int] = {}
-    ways = []
+    ways: list[dict[int, int]] = []
     for steps in range(min(len(old) + len(new), _MOST) + 1):
         reached: dict[int, int] = {}
         for k in range(-steps, steps + 1, 2):

@@ -151,11 +151,11 @@ def verdict(judgement: Judgement) -> str:
     return f"the result is not shown to be right, so nothing was written: {doubted(judgement)}. {PROVE}" if judgement.doubts else ""
 
 
-def standing(first: Judgement, last: Judgement | None) -> str:
+def standing(first: Judgement, last: Judgement) -> str:
     """Why a result is not written where none that was planned with more edits is right either: of its faults the first that the ``last`` of these has as well,
     in the same place. What only the others have is the doing of their edits, and no reason. '' where the last has mended all of them.
     """
-    there = {(f.invariant, f.place) for f in last.faults} if last is not None else set()
+    there = {(f.invariant, f.place) for f in last.faults}
     return verdict(replace(first, faults=tuple(f for f in first.faults if (f.invariant, f.place) in there)))
 
 

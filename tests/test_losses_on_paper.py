@@ -293,3 +293,11 @@ def test_what_makes_no_loss_right_is_not_put_there_unproven_either(tmp_path: Pat
     assert case.settings.unproven
     assert any(n.startswith("Not established: ") for n in outcome.notes)
     assert outcome.files[-1].after == (case.path / "after.py").read_bytes().decode()
+
+
+def test_the_reason_is_the_programs_where_its_edits_cannot_stand() -> None:
+    """The samples of all ranks are compared by their places, in a loop that leaves small batches out."""
+    path = Path(__file__).parent.parent / "fixtures" / "buffers_of_the_batch" / "before.py"
+    (outcome,) = engine.apply([path], Settings(), engine.Writing(write=False))
+    assert outcome.status is Status.REFUSED
+    assert "before.py:63: a rank's loss may be no mean over its samples: per rank: places in the batch, line 40" in outcome.reason
