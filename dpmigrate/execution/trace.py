@@ -13,7 +13,7 @@ from dpmigrate.execution.values import Origin, Value
 _QUIET = frozenset((
     "append", "attribute", "augmented", "axes taken for equal", "batch", "batch divided", "branch",
     "choice", "class asked", "class read", "device of a setting", "in place", "item", "loop", "made",
-    "maybe unbound", "metric", "move", "no attribute", "numbered device", "one of the samples", "partners",
+    "maybe unbound", "method of a module", "metric", "move", "no attribute", "numbered device", "one of the samples", "partners",
     "pass", "requires grad", "squeeze", "taken for samples", "through", "through a method", "typed",
     "unbound", "unsupported device",
 ))  # fmt: skip

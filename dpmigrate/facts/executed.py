@@ -14,7 +14,7 @@ from dpmigrate.execution.engine import Execution
 from dpmigrate.execution.objects import Object
 from dpmigrate.execution.placements import EQUAL
 from dpmigrate.execution.trace import Event
-from dpmigrate.execution.values import Const, Data, Ref, const, data, placement_of
+from dpmigrate.execution.values import Atom, Bound, Const, Data, Items, Ref, Setting, const, data, placement_of
 from dpmigrate.facts.loops import BatchLoop
 from dpmigrate.facts.names import FunctionNode, Names
 from dpmigrate.facts.nodes import walk
@@ -93,6 +93,31 @@ class Executed:
         if result.trace.ended is not None or not held:
             return False
         return all(v and all(isinstance(a, Data) and a.gradient == "none" and not a.reached for a in v) for v in held)
+
+    def computes_nothing(self, call: ast.Call) -> bool:
+        """Whether a method of a module gives what has no gradient, plain numbers or texts, and runs no layer that records one: a count that it keeps, a rate.
+        Then it is no pass, whatever it reads.
+        """
+        result = before(self._program)
+        events = [e for e in result.trace.of("method of a module") if _place(e.node) == _place(call)]
+        if result.trace.ended is not None or not events or not all(_is_plain(a) for e in events for a in e.values["gives"]):
+            return False
+        methods = [result.heap.objects[a.function].extra.node for e in events for a in e.values["of"] if isinstance(a, Bound)]
+        passes = [e for e in result.trace.of("forward") if e.values["grad"] != const(False)]
+        return not any(_within(n, m) for e in passes for n in (e.node, *(c.node for c in result.trace.leading(e.context))) for m in methods)
+
+
+def _is_plain(atom: Atom) -> bool:
+    """A number, a text, nothing, or several of these."""
+    if isinstance(atom, Items):
+        return all(_is_plain(a) for item in atom.items for a in item)
+    return isinstance(atom, Const | Setting) or (isinstance(atom, Data) and atom.kind in ("number", "text") and atom.gradient == "none" and not atom.reached)
+
+
+def _within(node: ast.AST | None, function: FunctionNode) -> bool:
+    """Whether a node stands in a function."""
+    line = getattr(node, "lineno", None)
+    return line is not None and function.lineno <= line <= (function.end_lineno or function.lineno)
 
 
 def _lineage(result: Execution, made: Object) -> set[Place]:

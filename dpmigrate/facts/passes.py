@@ -113,7 +113,7 @@ def _root(roles: Roles, func: ast.expr) -> tuple[ast.expr | None, list[str | Non
 def _may_train(roles: Roles, call: ast.Call, root: ast.expr, path: list[str | None]) -> bool:
     name = path[-1] or ""
     if len(path) == 1 and isinstance(call.func, ast.Attribute):
-        if stateless(roles, roles.model_vals(root), name):
+        if stateless(roles, roles.model_vals(root), name) or (roles.asked is not None and roles.asked.computes_nothing(call)):
             return False
         return name not in _NO_PASS and not isinstance(roles.names.parent[call], ast.Expr) and not name.startswith(("get_num", "num_", "is_", "has_"))
     return _is_module(roles, call.func)

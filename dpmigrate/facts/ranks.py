@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
+from weakref import WeakKeyDictionary
 
 from dpmigrate.facts.control import uniform
 from dpmigrate.facts.endings import is_exit
@@ -19,6 +20,9 @@ _FILE_QUESTIONS = EXISTS | {"os.path.getsize", "os.path.getmtime", "os.listdir",
 #: exceptions that all ranks meet together
 _OF_ALL = frozenset({"StopIteration", "ImportError", "ModuleNotFoundError"})
 _FILE_TESTS = EXIST_METHODS | {"isfile", "isdir", "glob", "iterdir", "is_downloaded"}
+
+#: the tests that decide whether a rank trains
+_DECIDED: WeakKeyDictionary[Roles, frozenset[ast.expr]] = WeakKeyDictionary()
 
 
 def leading_to(roles: Roles, node: ast.AST) -> Iterator[ast.AST]:
@@ -124,12 +128,8 @@ def _paths(call: ast.Call) -> list[ast.expr]:
 
 
 def reached_together(roles: Roles, node: ast.AST) -> bool:
-    """Whether all ranks come to the node when one does, as far as can be seen: then they may do something together there.
-
-    A test that decides whether a rank trains is one that all ranks decide together.
-    """
-    decided = {t for b in roles.train_loops for tests in (local_tests(roles, b.node), ends_before(roles, b.node)) for t in tests}
-    if any(t not in decided for tests in (local_tests(roles, node), ends_before(roles, node)) for t in tests):
+    """Whether all ranks come to the node when one does, as far as can be seen: then they may do something together there."""
+    if any(True for _ in parting(roles, node)):
         return False
     for place in leading_to(roles, node):
         inner = place
@@ -157,7 +157,14 @@ def files_asked(roles: Roles, test: ast.AST) -> Iterator[ast.expr | None]:
 
 def parted(roles: Roles, node: ast.AST) -> bool:
     """Whether some ranks may come to the node and others not: by a test, by an early return, or since an exception met some of them alone."""
-    return any(True for _ in local_tests(roles, node)) or any(True for _ in ends_before(roles, node)) or caught(roles, node)
+    return any(True for _ in parting(roles, node)) or caught(roles, node)
+
+
+def parting(roles: Roles, node: ast.AST) -> Iterator[ast.expr]:
+    """The tests by which ranks may part before a node, but for those that decide whether a rank trains: all decide these together."""
+    if roles not in _DECIDED:
+        _DECIDED[roles] = frozenset(t for b in roles.train_loops for tests in (local_tests(roles, b.node), ends_before(roles, b.node)) for t in tests)
+    yield from (t for tests in (local_tests(roles, node), ends_before(roles, node)) for t in tests if t not in _DECIDED[roles])
 
 
 def caught(roles: Roles, node: ast.AST) -> bool:

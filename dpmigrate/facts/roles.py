@@ -51,6 +51,9 @@ class Asked(Protocol):
     def holds_tensors(self, cls: ast.ClassDef, attribute: str) -> bool:
         """Whether an attribute of every object of a class holds tensors that are not trained."""
 
+    def computes_nothing(self, call: ast.Call) -> bool:
+        """Whether a method of a module gives plain numbers or texts and runs no layer that records a gradient."""
+
 
 class Roles:
     """The parts that the objects of one module play."""

@@ -174,7 +174,7 @@ class Script:
         """Whether some ranks may come to the node and others not, where the execution does not show that the tests on the way fall out alike."""
         if not ranks.parted(self.roles, node) or ranks.caught(self.roles, node):
             return ranks.parted(self.roles, node)
-        return not all(map(self.alike, (*ranks.local_tests(self.roles, node), *ranks.ends_before(self.roles, node))))
+        return not all(map(self.alike, ranks.parting(self.roles, node)))
 
     def alike(self, test: ast.expr) -> bool:
         """Whether a test falls out alike on all ranks: as can be proved, or as an execution shows of one that draws nothing, asks for no files and is made

@@ -47,6 +47,7 @@ from dpmigrate.judge.notes import (
 )
 from dpmigrate.judge.wrapping import Wrapping
 from dpmigrate.library.files import FIRST, MADE_BEFORE
+from dpmigrate.library.module_tree import is_module
 from dpmigrate.library.sites import GRAD
 from dpmigrate.library.streams import GENERATOR, OWN, SHARED
 from dpmigrate.library.torch_optim import MADE_WITH
@@ -95,6 +96,8 @@ class Judged(Wrapping, Handling):
         before, self.sole = self.sole, len({self._kind(a) for a in callee if a != UNBOUND}) == 1
         result = super().call(callee, arguments, node, frame)
         self.sole = before
+        if any(isinstance(a, Bound) and self._is_module(a.receiver) for a in callee):
+            self.event("method of a module", node, frame, of=callee, gives=result)
         for function in dict.fromkeys(f for a in callee if (f := self._definition(a)) is not None):
             result = undivided(self, result, function) if hands_out(function) else result
         result = left_on_cpu.moved(self, callee, arguments, result, node, frame)
@@ -298,6 +301,10 @@ class Judged(Wrapping, Handling):
         number = atom.function if isinstance(atom, Bound) else getattr(atom, "object", None)
         made = self.heap.objects.get(number) if number is not None else None
         return made.extra.node if made is not None and made.kind == "function" else None
+
+    def _is_module(self, atom: Atom) -> bool:
+        made = self.object(atom)
+        return made is not None and is_module(self, made)
 
     def _kind(self, atom: Atom) -> str:
         """What is called, or whose method it is."""

@@ -84,17 +84,14 @@ def _told(script: Script, node: ast.expr, message: str, inner: str, outer: str =
     if script.parted(node):
         if not _by_files_alone(script, node):
             return Hit(node, message, severity=Severity.WARNING, advice="make the path before the test, where all ranks come: ddp.from_main(...)")
-        tests |= dict.fromkeys((*local_tests(script.roles, node), *ends_before(script.roles, node)))
+        tests |= dict.fromkeys(local_tests(script.roles, node))
     places = [(node, outer.format(f"{script.ddp}.from_main({inner})")), *((t, f"{script.ddp}.from_main({{}})") for t in tests)]
     return Hit(node, message, (*(Wrap(script.span(n), template) for n, template in places), AddImport(script.import_line)))
 
 
 def _by_files_alone(script: Script, node: ast.expr) -> bool:
-    """Whether the ranks could part before a node only by what they find in directories, each where all ranks come: also the one that ends the program where
-    its data are not there.
-    """
+    """Whether the ranks could part before a node only by what they find in directories, each where all ranks come."""
     ways = list(leading_to(script.roles, node))
-    ends = list(ends_before(script.roles, node))
-    tests = [*local_tests(script.roles, node), *ends]
-    asked = (asks_files(script.roles, t) or (t not in ends and any(script.names.is_inside(w, t) for w in ways)) for t in tests)
-    return all(asked) and not any(script.parted(t) for t in tests) and not caught(script.roles, node)
+    tests = list(local_tests(script.roles, node))
+    asked = (asks_files(script.roles, t) or any(script.names.is_inside(w, t) for w in ways) for t in tests)
+    return all(asked) and not any(script.parted(t) for t in tests) and not caught(script.roles, node) and not any(ends_before(script.roles, node))

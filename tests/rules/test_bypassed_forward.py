@@ -130,3 +130,51 @@ def test_a_filter_of_plain_tensors() -> None:
     parts = {"net": net, "step": STEP.replace("F.cross_entropy(model(x), y)", "F.cross_entropy(model.smooth(model(x)), y)")}
     assert found("DPM108", **parts) == []
     assert "loss = F.cross_entropy(model.module.smooth(model(x)), y)" in after(**parts)
+
+
+_COUNTS = """
+class Part(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(8, 2)
+        self.calls = 0
+
+    def forward(self, x):
+        self.calls += 1
+        return self.fc(x)
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.part = Part()
+        self.scale = nn.Parameter(torch.ones(1))
+
+    def forward(self, x):
+        return self.part(x) * self.scale
+
+    def counted(self, reset=False):
+        calls = self.part.calls
+        if reset:
+            self.part.calls = 0
+        return calls
+
+    def scaled(self):
+        return self.scale * 2
+
+    def measured(self, x):
+        self.kept = self.part(x)
+        return len(self.kept)
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        pytest.param("n = model.counted(reset=True)", [], id="a number that the model keeps"),
+        pytest.param("n = model.scaled()", ["model.scaled"], id="made of a parameter"),
+        pytest.param("n = model.measured(x)", ["model.measured"], id="a number, where a layer was run"),
+    ],
+)
+def test_what_computes_nothing_is_no_pass(line: str, expected: list[str]) -> None:
+    """With ``find_unused`` DDP would take all parameters for unused after it."""
+    assert found("DPM108", net=_COUNTS, step=_step(line)) == expected
