@@ -171,8 +171,8 @@ class Net(nn.Module):
     ("line", "expected"),
     [
         pytest.param("n = model.counted(reset=True)", [], id="a number that the model keeps"),
-        pytest.param("n = model.scaled()", ["model.scaled"], id="made of a parameter"),
-        pytest.param("n = model.measured(x)", ["model.measured"], id="a number, where a layer was run"),
+        pytest.param("n = model.scaled()", ["model.scaled()"], id="made of a parameter"),
+        pytest.param("n = model.measured(x)", ["model.measured(x)"], id="a number, where a layer was run"),
     ],
 )
 def test_what_computes_nothing_is_no_pass(line: str, expected: list[str]) -> None:
