@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 #: since when a number is how many turns there were
 COUNTED = "counted"
+#: since when a value is made of some of the samples of a batch, or of all of them, where it stands beside one
+SOME_TURNS = "a sum of some turns"
 #: data whose rows are no samples, or not in the order of the batch; what is gone through of a batch of
 #: unknown form may be its fields, each of all samples (``x, y = (t.to(device) for t in batch)``), and so may
 #: what a network of unseen code gives
@@ -131,6 +133,8 @@ def kept(v: Value, node: ast.AST) -> Value:
         if isinstance(a, Data) and a.turn and a.placement == placements.TERM:
             origin = Origin(node, ONE_SAMPLE, a.origin)
             a = a._replace(placement=placements.PER_RANK, origin=origin, turn=False)
+        elif isinstance(a, Items):
+            a = Items(tuple(kept(v, node) for v in a.items))
         out.append(a)
     return normal(tuple(out))
 
@@ -164,7 +168,7 @@ def _so_far(a: Atom, node: ast.AST, fine: tuple[Kind, ...]) -> Atom:
     counted = a.placement.kind is Kind.SIZE and a.origin is not None and a.origin.word == COUNTED
     if a.placement.kind in fine and not counted:
         return a
-    return a._replace(placement=placements.PER_RANK, origin=Origin(node, "a sum of some turns"))
+    return a._replace(placement=placements.PER_RANK, origin=Origin(node, SOME_TURNS))
 
 
 def loose(v: Value) -> Value:

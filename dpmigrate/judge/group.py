@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dpmigrate.execution.values import Const, Value
+from dpmigrate.contract import COLLECTIVE
+from dpmigrate.execution.values import Const, Value, const
 from dpmigrate.judge.notes import BEFORE, GROUP
 from dpmigrate.judge.trial import Fault, Trial
 
@@ -19,6 +20,9 @@ def faults(trial: Trial) -> Iterator[Fault]:
         if word == "setup":
             if "up" in group:
                 yield trial.fault(event.node, NAME, "setup() is called a second time")
+        elif event.values["working"] == const(True) and word in COLLECTIVE:
+            words = f"{word}() is called where a DataLoader puts batches together: workers are no ranks"
+            yield trial.fault(event.node, NAME, words)
         elif "before" in group and word != "device":
             yield trial.fault(event.node, NAME, f"{word}() is called before setup()")
         elif "down" in group:

@@ -59,6 +59,7 @@ from dpmigrate.judge.notes import (
 )
 from dpmigrate.judge.redrawn import redrawn
 from dpmigrate.library.batches import divided
+from dpmigrate.library.collating import assembled
 from dpmigrate.library.files import FIRST
 from dpmigrate.library.forward_pass import each_data, reaching
 from dpmigrate.library.module_tree import MODULES, owned
@@ -102,7 +103,8 @@ class Watching(Tables):
         self, m: Machine, word: str, arguments: Arguments, node: ast.AST, frame: Frame
     ) -> None:
         group = m.heap.read(GROUP) or BEFORE
-        m.event("judge runtime", node, frame, name=const(word), group=group)
+        working = const(bool(assembled(m)))
+        m.event("judge runtime", node, frame, name=const(word), group=group, working=working)
         given(m, word, arguments, node, frame)
         if word == "setup":
             m.heap.write(GROUP, UP)

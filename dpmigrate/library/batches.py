@@ -8,7 +8,7 @@ from dpmigrate.execution import placements
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.joins import join
 from dpmigrate.execution.machine import Machine
-from dpmigrate.execution.objects import LENGTH, Object
+from dpmigrate.execution.objects import ELEMENTS, LENGTH, Object
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import (
     NONE,
@@ -20,16 +20,18 @@ from dpmigrate.execution.values import (
     Items,
     Origin,
     Ref,
+    Setting,
     Value,
     const,
     items,
-    known,
     value,
 )
+from dpmigrate.library import collating
+from dpmigrate.library.collating import putting_together
 from dpmigrate.library.dataset_samples import sample
 from dpmigrate.library.effects import uniform
 from dpmigrate.library.indexing import index
-from dpmigrate.library.sites import WHICH_SAMPLE, Row, Site, putting_together
+from dpmigrate.library.sites import WHICH_SAMPLE, Row, Site
 
 _DOC = "https://docs.pytorch.org/docs/stable/data.html"
 #: how a loader deals its batches: a part of each, whole ones in turn, all of them to every rank
@@ -50,15 +52,20 @@ def batches(site: Site) -> Value:
     collate = site.m.heap.read((made.number, "collate_fn"))
     one = sample(site, dataset, _which(site))
     if collate and collate != NONE:
+        seen = collating.seen(one)
+        one = collating.each(site, one)
         given = site.m.listed([one], site.node, site.frame, exact=False)
         count = value(Data("number", placements.size(1), origin=Origin(site.node, "batch")))
         site.m.heap.write((site.m.objects(given)[0].number, LENGTH), count)
-        at = putting_together(site)
+        at = putting_together(site.m)
         before = site.m.heap.read(at) or NOTHING
         site.m.heap.write(at, value(Ref(made.number)))
         result = site.m.call(collate, Arguments([given]), site.node, site.frame)
         site.m.heap.write(at, before)
-        return as_rows(site, result or SETTING, made.number, collated=False, more=0)
+        constants = seen and collating.followed(site.deep(result))
+        return as_rows(
+            site, result or SETTING, made.number, collated=False, more=0, constants=constants
+        )
     return as_rows(site, one, made.number)
 
 
@@ -109,28 +116,36 @@ def _of_a_batch(site: Site, number: Data, loader: int) -> Data:
 
 def as_rows(
     site: Site, v: Value, loader_number: int, *, collated: bool = True, more: int = 1,
-    seen: set[int] | None = None,
+    seen: set[int] | None = None, constants: bool = False,
 ) -> Value:  # fmt: skip
     """A batch made of samples: whatever a sample holds is rows; ``collated`` by torch as
-    tensors, which have one axis ``more`` unless what is given is a batch already. ``seen``: the
-    containers that are made rows already, which may hold each other.
+    tensors, which have one axis ``more`` unless what is given is a batch already, in which what
+    samples meet in differs. ``seen``: the containers that are made rows already, which may hold each
+    other. ``constants``: what is not made of the samples stays what it is.
     """
     found: list[Atom] = []
     seen = set() if seen is None else seen
-    how: dict[str, Any] = {"collated": collated, "more": more, "seen": seen}
+    how: dict[str, Any] = {
+        "collated": collated, "more": more, "seen": seen, "constants": constants,
+    }  # fmt: skip
     for a in v:
         match a:
-            case Items() if a.items and _tag(a.items[0]):
+            case Items() if a.items and collating.tagged(a.items[0]):
                 found += _container(site, a, loader_number, how)
             case Items():
                 parts = (as_rows(site, i, loader_number, **how) for i in a.items)
                 found.append(Items(tuple(parts)))
+            case Data() if not collated and collating.meet(a):
+                found.append(collating.differing(a, loader_number))
+            case Data() if constants and collating.constant(a):
+                found.append(a)
             case Data() if not more and (a.kind == "number" or a.axes == 0):
                 found.append(_of_a_batch(site, a, loader_number))
             case Data(kind="number" | "text", placement=placements.PER_RANK):
                 found.append(_batch(site, "batch", loader_number, None))
             case Data(placement=placements.Placement(kind=Kind.ROWS)) if not collated:
-                batch = _batch(site, "tensor", loader_number, a.axes)  # put together already
+                kind = "mask" if a.kind == "mask" else "tensor"
+                batch = _batch(site, kind, loader_number, a.axes)  # put together already
                 if batch.placement.kind is Kind.ROWS:
                     lying = a.placement
                     times = lying.times or int(not lying.ragged)
@@ -143,7 +158,7 @@ def as_rows(
                 known_axes = a.axes is not None and a.placement.kind is not Kind.UNKNOWN
                 axes = (a.axes or 0) + more if known_axes else None
                 found.append(_batch(site, kind, loader_number, axes))
-            case Const(value=None):
+            case Const() | Setting() if constants or a == NONE[0]:
                 found.append(a)
             case Const():
                 kinds = ((str, "list of texts"), (bool, "mask"))
@@ -153,18 +168,17 @@ def as_rows(
                 made = site.m.heap.objects[a.object]
                 fields = [] if a.object in seen else list(site.m.heap.names(made.number))
                 seen.add(a.object)
+                own = None if collated else collating.own_items(site.m, made, loader_number)
                 for name, held in fields:
-                    if not (isinstance(name, str) and name.startswith("#")):
+                    if own is not None and name == ELEMENTS:
+                        site.m.heap.write((made.number, name), own)
+                    elif not (isinstance(name, str) and name.startswith("#")):
                         rows = as_rows(site, held, loader_number, **how)
                         site.m.heap.write((made.number, name), rows)
                 found.append(a)
             case _:
                 found.append(_batch(site, "batch", loader_number, None))
     return join(*[(a,) for a in found])
-
-
-def _tag(v: Value) -> bool:
-    return v in (const("<list>"), const("<dict>"))
 
 
 def _container(site: Site, a: Items, loader_number: int, how: dict[str, Any]) -> list[Atom]:
@@ -174,12 +188,7 @@ def _container(site: Site, a: Items, loader_number: int, how: dict[str, Any]) ->
         (both,) = pair
         assert isinstance(both, Items)
         name, held = both.items
-        key = name[0]
-        place = (
-            key if kind == "dict" and not str(known(name)).startswith(("#", "*")) else known(name)
-        )
-        if kind == "list" and isinstance(place, str) and place.isdigit():
-            place = int(place)
+        place = collating.field(kind, name)
         rows = (
             held
             if isinstance(place, str) and place.startswith("#")

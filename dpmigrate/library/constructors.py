@@ -13,6 +13,7 @@ from dpmigrate.execution.values import (
     items,
     value,
 )
+from dpmigrate.library.collating import is_put_together
 from dpmigrate.library.iterators import counted_by
 from dpmigrate.library.sites import LEAST, Effect, Row, Site
 from dpmigrate.library.sizes import is_shape
@@ -37,14 +38,17 @@ def collected(kind: str) -> Effect:
             made = site.m.listed(listed, site.node, site.frame, exact=exact, kind=kind)
             return _sorted(site, made)
         elements = site.m.taken(source, site.node, site.frame)
+        # whoever puts a batch together takes its samples in this order from here on
+        whole = site.word == "sorted" and is_put_together(site, source)
         if site.word not in ("list", "tuple"):
-            elements = samples.loose(in_no_order(elements) if site.word != "deque" else elements)
+            elements = in_no_order(elements) if site.word != "deque" else elements
+            elements = elements if whole else samples.loose(elements)
         made = site.m.listed([elements], site.node, site.frame, exact=False, kind=kind)
         counted_by(site, site.m.objects(made)[0], [source])
         least = [site.m.heap.read((o.number, LEAST)) for o in site.m.objects(source)]
         if len(least) == len(source) == 1 and least[0]:
             site.m.heap.write((site.m.objects(made)[0].number, LEAST), least[0])
-        return _sorted(site, made)
+        return made if whole else _sorted(site, made)
 
     return effect
 

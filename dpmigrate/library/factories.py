@@ -42,7 +42,7 @@ def factory(site: Site) -> Value:
         p = placement_of(s)
         if p.kind in placements.EQUAL:
             continue
-        if placement.kind is Kind.ROWS and p.kind is Kind.PER_RANK:
+        if placement.kind is Kind.ROWS and (p.kind is Kind.PER_RANK or p == placements.MAX):
             placement = placement._replace(padded=True)  # as long as the longest that a rank has
         else:
             placement = _sized(p, i) if placement.kind is Kind.UNIFORM else placements.PER_RANK

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpmigrate.execution import derivation, placements, samples
+from dpmigrate.execution import derivation, placements
 from dpmigrate.execution.joins import join
 from dpmigrate.execution.objects import LENGTH
 from dpmigrate.execution.placements import Kind, Placement
@@ -17,11 +17,13 @@ from dpmigrate.execution.values import (
     const,
     data,
     placement_of,
+    value,
 )
 from dpmigrate.library.axes import on_axis, one_dim, rows_in_list, rows_of
+from dpmigrate.library.collating import is_put_together
 from dpmigrate.library.index_parts import ragged_rows
 from dpmigrate.library.shapes import axes_of
-from dpmigrate.library.sites import GROWN, PART, Effect, Site, assembled
+from dpmigrate.library.sites import GROWN, PART, Effect, Site
 from dpmigrate.library.sizes import size_of
 
 
@@ -75,6 +77,14 @@ def cat(at: int = 1, default: int = 0) -> Effect:
         behind(site, parts[0] if exact and parts else ())
         p, found = joined_rows(parts)
         each = rows_in_list(site)
+        if each is not None and is_put_together(site, site.get(0, "tensors") or NOTHING):
+            single = value(each._replace(axes=None if each.axes is None else each.axes - 1))
+            lying = _rows_of_each(site, [single], each.axes and each.axes - 1, at, default)
+            if lying is not None:
+                axes = _joined_axes(site.word, axes_of(single))
+                return derivation.derived(
+                    site.word, lying, [single], site.node, kind=_kind(site, each), axes=axes, keep_axes=False
+                )
         if each is not None and (at < 0 or site.get(at, "dim") in (None, const(default))) and not default:
             # of each sample as many rows as it has
             axes = each.axes - 1 if each.axes is not None else None
@@ -83,7 +93,7 @@ def cat(at: int = 1, default: int = 0) -> Effect:
         if found is None:
             axes = _joined_axes(site.word, axes_of(join(*parts)))
             kind = site.kind_of(parts)
-            if not exact and _put_together(site):
+            if not exact and is_put_together(site, site.get(0, "tensors") or NOTHING):
                 p = _rows_of_each(site, parts, axes, at, default) or p
             return derivation.derived(
                 site.word, p, parts, site.node, kind=kind, axes=axes, keep_axes=False
@@ -110,13 +120,6 @@ def cat(at: int = 1, default: int = 0) -> Effect:
         return derivation.derived(site.word, p, parts, site.node, axes=found.axes)
 
     return effect
-
-
-def _put_together(site: Site) -> bool:
-    """Whether a list argument holds something for each sample of which a function puts a batch together."""
-    lists = site.m.objects(site.get(0, "tensors") or NOTHING)
-    each = bool(lists) and all(samples.all_of_batch(site.m, made, one=True) for made in lists)
-    return each and bool(assembled(site))
 
 
 def _rows_of_each(site: Site, parts: list[Value], axes: int | None, at: int, default: int) -> Placement | None:
@@ -175,8 +178,14 @@ def stack(site: Site) -> Value:
         if dim < 0:
             return site.unknown(f"the axis of {site.word}")
         p = each.placement._replace(axis=dim)
-        return derivation.derived(site.word, p, [(each,)], site.node, axes=axes)
+        kind = _kind(site, each)
+        return derivation.derived(site.word, p, [(each,)], site.node, kind=kind, axes=axes)
     return _stacked(site, parts, -1 if site.word == "column_stack" else dim)
+
+
+def _kind(site: Site, each: Data) -> str:
+    """What is made of items of which only the function that puts them together says that they are tensors."""
+    return site.kind if each.kind in ("any", "samples", "number") else ""
 
 
 def _stacked(site: Site, parts: list[Value], dim: int) -> Value:

@@ -22,7 +22,7 @@ from dpmigrate.execution.values import (
     value,
 )
 from dpmigrate.library.axes import rows_of
-from dpmigrate.library.sites import Row, Site, examples
+from dpmigrate.library.sites import OF_ONE_SIZE, Row, Site, examples
 from dpmigrate.library.sizes import size_of
 
 _DOC = "https://docs.python.org/3/library/functions.html"
@@ -43,6 +43,9 @@ def length(site: Site) -> Value:
             rows = rows_of((atom,))
             if rows is not None:
                 found.append(size_of(site, rows, 0))
+                continue
+            if any(o.word == OF_ONE_SIZE for o in origins(atom.origin)):
+                found.append(SETTING)
                 continue
             # a sample's own sequence may be as long as no other one
             own = atom.turn and atom.placement.kind is Kind.TERM

@@ -27,9 +27,11 @@ from dpmigrate.execution.values import (
     Data,
     Method,
     Value,
+    data,
     value,
 )
 from dpmigrate.library import streams
+from dpmigrate.library.collating import assembled
 from dpmigrate.library.effects import none, plain
 from dpmigrate.library.sites import Effect, Row, Site, methods
 
@@ -97,6 +99,9 @@ def differing(site: Site, moving: list[Value]) -> Value:
     """What is made of values that differ between ranks."""
     unknown = any(site.m.depends(v).kind is Kind.UNKNOWN for v in moving)
     matter = [site.flat(v) or v for v in moving]
+    if assembled(site.m):
+        # of a whole batch it may do something with each sample by itself
+        unknown = unknown or any(d.placement.kind is Kind.ROWS for v in matter for d in data(v))
     lying = placements.UNKNOWN if unknown else placements.PER_RANK
     return derivation.derived(
         site.word, lying, matter, site.node, kind=ANY, gradient="none", keep_axes=False

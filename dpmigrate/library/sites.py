@@ -229,11 +229,13 @@ class Site:
 #: what a sample of a data set is made of, before it is part of a batch
 WHICH_SAMPLE = "which sample a rank has"
 PART, SINGLE = "part of a batch", "index of single samples"
+#: samples of which nothing says that one has another size than the next
+OF_ONE_SIZE = "a sample as large as all"
 SHARE_OF_BATCHES = "a rank's share of the batches"
 #: how the origin of what a model gives ends of which nothing is known
 UNSEEN_CODE = "whose code is not seen"
 #: all of them: what is made of them depends on which samples a rank has
-OF_SAMPLES = (ONE_SAMPLE, WHICH_SAMPLE, PART, SINGLE, SHARE_OF_BATCHES)
+OF_SAMPLES = (OF_ONE_SIZE, ONE_SAMPLE, WHICH_SAMPLE, PART, SINGLE, SHARE_OF_BATCHES)
 #: atoms that decide how a value lies: None and plain constants beside data are left out
 MATTER = (Data, Unknown, Differs)
 
@@ -271,16 +273,6 @@ def methods(kinds: str, names: str) -> str:
 def prefixed(prefix: str, names: str) -> str:
     """Names with a prefix before each."""
     return " ".join(f"{prefix}{name}" for name in names.split())
-
-
-def putting_together(site: Site) -> tuple[int, str]:
-    """Where the loader stands of whose samples a function puts a batch together that is under way."""
-    return site.m.heap.number(("batches",)), "put together"
-
-
-def assembled(site: Site) -> Value:
-    """That loader; nothing where no such function is under way."""
-    return site.m.heap.read(putting_together(site)) or ()
 
 
 def table(rows: Iterable[Row]) -> dict[str, Row]:

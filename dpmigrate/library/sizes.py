@@ -13,13 +13,15 @@ from dpmigrate.execution.values import (
     Origin,
     Value,
     const,
+    data,
     items,
+    origins,
     placement_of,
     value,
 )
 from dpmigrate.library.axes import dims_of, on_axis, rows_of
 from dpmigrate.library.shapes import plain, sizes_of, whole_number
-from dpmigrate.library.sites import Site
+from dpmigrate.library.sites import OF_ONE_SIZE, Site
 
 
 def shape(site: Site) -> Value:
@@ -29,7 +31,8 @@ def shape(site: Site) -> Value:
     index = site.get(1, "dim")
     if found is None:
         p = placement_of(given)
-        if p.kind in (Kind.UNKNOWN, Kind.PER_RANK):
+        sized = any(o.word == OF_ONE_SIZE for d in data(given) for o in origins(d.origin))
+        if p.kind in (Kind.UNKNOWN, Kind.PER_RANK) and not sized:
             return derivation.derived(
                 "size", p, [given], site.node, kind="number", gradient="none", keep_axes=False
             )

@@ -11,7 +11,7 @@ from dpmigrate.library.index_parts import (
     followed,
     parts_of,
 )
-from dpmigrate.library.sites import WHICH_SAMPLE, Site
+from dpmigrate.library.sites import OF_ONE_SIZE, WHICH_SAMPLE, Site
 
 
 def stored(site: Site) -> Value | None:
@@ -27,11 +27,9 @@ def stored(site: Site) -> Value | None:
         if place is None or place.value == held.axis or type(place.value) is not int or place.value < 0:
             site.m.assign(target, site.unknown("which size is set"), site.node, site.frame)  # type: ignore[arg-type]
         return NONE
-    if held.kind is Kind.ROWS and (
-        given.kind in (Kind.ROWS, *placements.EQUAL) or _of_a_sample(site, new)
-    ):
+    if held.kind is Kind.ROWS and given.kind in (Kind.ROWS, *placements.EQUAL):
         placement = held
-    elif _at_own_place(site, owner, key, new):
+    elif (held.kind is Kind.ROWS and _of_a_sample(site, new)) or _at_own_place(site, owner, key, new):
         placement = held
         new = tuple(
             a._replace(placement=held, turn=False) if isinstance(a, Data) else a for a in new
@@ -63,5 +61,5 @@ def _of_a_sample(site: Site, new: Value) -> bool:
     """Whether what is stored belongs to one sample, in a function that puts a batch together."""
     given = data(site.flat(new))
     return bool(given) and all(
-        any(o.word == WHICH_SAMPLE for o in origins(d.origin)) for d in given
+        any(o.word in (OF_ONE_SIZE, WHICH_SAMPLE) for o in origins(d.origin)) for d in given
     )

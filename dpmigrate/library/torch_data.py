@@ -18,8 +18,9 @@ from dpmigrate.execution.values import (
     items,
     value,
 )
-from dpmigrate.library import streams
+from dpmigrate.library import collating, streams
 from dpmigrate.library.batches import divided
+from dpmigrate.library.collating import is_put_together
 from dpmigrate.library.dataset_samples import OWN_ORDER, sample
 from dpmigrate.library.effects import uniform
 from dpmigrate.library.sites import Effect, Row, Site, methods, prefixed
@@ -122,6 +123,8 @@ def dataset(site: Site) -> Value:
 def collated(site: Site) -> Value:
     """``default_collate(samples)``: a batch, of what a rank has where the samples are its own."""
     given = site.get(0, "batch") or NOTHING
+    if is_put_together(site, given):
+        return collating.stacked(site, site.m.elements(given, site.node, site.frame))
     held = [data(site.m.contents(o), deep=True) for o in site.m.objects(given)]
     found = [d for some in (data(given, deep=True), *held) for d in some]
     own = next((d for d in found if d.placement.kind not in placements.EQUAL), None)

@@ -1,0 +1,207 @@
+"""What the ``collate_fn`` of a loader makes of the samples: rows where each sample is by itself, and
+what differs where samples meet each other in it.
+
+The function is called with a list of as many samples as the rank has, each of which is one of them
+(https://docs.pytorch.org/docs/stable/data.html#working-with-collate-fn).
+"""
+
+from __future__ import annotations
+
+import ast
+
+from dpmigrate.execution import placements, samples
+from dpmigrate.execution.joins import join
+from dpmigrate.execution.machine import Machine
+from dpmigrate.execution.objects import Object
+from dpmigrate.execution.placements import Kind
+from dpmigrate.execution.values import (
+    ONE_SAMPLE,
+    Atom,
+    Const,
+    Data,
+    Items,
+    Origin,
+    Ref,
+    Setting,
+    Value,
+    atoms,
+    const,
+    known,
+    origins,
+    value,
+)
+from dpmigrate.library.sites import OF_ONE_SIZE, OF_SAMPLES, PART, WHICH_SAMPLE, Site
+
+#: operations that give samples, or all of them, in another order, and those that tables do not know
+_ORDERED = (*OF_SAMPLES, "some samples", "stored", "sort", "argsort", "topk")
+_PLAIN = ("tensor", "array", "mask")
+#: since when a batch is made of a rank's samples together
+MEET = "samples meet where a batch is put together"
+_SINGLE = ("number", "text")
+
+
+def putting_together(m: Machine) -> tuple[int, str]:
+    """Where the loader stands of whose samples a function puts a batch together that is under way."""
+    return m.heap.number(("batches",)), "put together"
+
+
+def assembled(m: Machine) -> Value:
+    """That loader; nothing where no such function is under way."""
+    return m.heap.read(putting_together(m)) or ()
+
+
+def is_put_together(site: Site, v: Value) -> bool:
+    """Whether a list holds something for each sample of which a function puts a batch together."""
+    lists = site.m.objects(v)
+    each = bool(lists) and all(samples.all_of_batch(site.m, made, one=True) for made in lists)
+    return each and bool(assembled(site.m))
+
+
+def tagged(v: Value) -> bool:
+    """Whether a value is the name of the kind of a container in a sample that outlives its branch."""
+    return v in (const("<list>"), const("<dict>"))
+
+
+def each(site: Site, v: Value) -> Value:
+    """A sample as one of the rank's own: whatever it holds is the sample's."""
+    origin = Origin(site.node, ONE_SAMPLE, Origin(site.node, WHICH_SAMPLE))
+    return join(*((_own(site, a, origin, i),) for i, a in enumerate(v)))
+
+
+def _own(site: Site, a: Atom, origin: Origin, place: object) -> Atom:
+    own = Origin(site.node, ONE_SAMPLE, Origin(site.node, OF_ONE_SIZE))
+    match a:
+        case Items() if a.items and tagged(a.items[0]):
+            return _container(site, a, origin, place)
+        case Items():
+            return Items(tuple(
+                join(*((_own(site, b, origin, (place, i, n)),) for n, b in enumerate(v)))
+                for i, v in enumerate(a.items)
+            ))  # fmt: skip
+        case Data(placement=placements.Placement(kind=Kind.UNKNOWN)):
+            return a
+        case Data():
+            sized = not any(o.word == WHICH_SAMPLE for o in origins(a.origin))
+            origin = own if sized else origin
+            # a number whose axes are not known may be what a file holds
+            kind = "any" if a.kind == "number" and a.axes is None else a.kind
+            return a._replace(kind=kind, placement=placements.PER_RANK, origin=origin, turn=False)
+        case Const(value=None):
+            return a
+        case Const():
+            kind = "text" if isinstance(a.value, str) else "number"
+            return Data(kind, placements.PER_RANK, origin=own)
+        case Setting():
+            return Data("any", placements.PER_RANK, origin=own)
+    return a
+
+
+def _container(site: Site, a: Items, origin: Origin, place: object) -> Ref:
+    """A list or dictionary of a sample."""
+    kind = str(known(a.items[0])).strip("<>")
+    made = site.m.heap.new(kind, kind, site.node, site.frame.context, key=("sample", place))
+    for n, (both,) in enumerate(a.items[1:]):
+        assert isinstance(both, Items)
+        name, held = both.items
+        at = field(kind, name)
+        own = join(*((_own(site, b, origin, (place, n, i)),) for i, b in enumerate(held)))
+        site.m.heap.write((made.number, at), held if _is_note(at) else own)
+    return Ref(made.number)
+
+
+def field(kind: str, name: Value) -> object:
+    """The place of a container that has a name in a sample."""
+    word = known(name)
+    if kind == "dict" and not str(word).startswith(("#", "*")):
+        return name[0]
+    return int(word) if kind == "list" and isinstance(word, str) and word.isdigit() else word
+
+
+def _is_note(place: object) -> bool:
+    return isinstance(place, str) and place.startswith("#")
+
+
+def stacked(site: Site, v: Value) -> Value:
+    """``default_collate(samples)``: what each of the rank's samples holds, put together along a new
+    first axis.
+    """
+    return join(*((_stacked(site, a),) for a in v))
+
+
+def _stacked(site: Site, a: Atom) -> Atom:
+    made = site.m.object(a)
+    if made is not None and made.kind in ("list", "dict"):
+        fields = list(site.m.heap.names(made.number))
+        new = site.m.heap.new(made.kind, made.kind, site.node, site.frame.context, key=("stacked", made.number))
+        for at, held in fields:
+            site.m.heap.write((new.number, at), held if _is_note(at) else stacked(site, held))
+        return Ref(new.number)
+    match a:
+        case Items():
+            return Items(tuple(stacked(site, v) for v in a.items))
+        case Data(kind="text"):
+            return a
+        case Data() if samples.is_one(a):
+            axes = 0 if a.kind == "number" else a.axes
+            more = None if axes is None else axes + 1
+            return a._replace(kind="tensor", placement=placements.rows(), axes=more)
+    return a
+
+
+def seen(v: Value) -> bool:
+    """Whether all of a sample is seen: nothing in it is an object, whose fields are not known to be the
+    sample's.
+    """
+    return all(isinstance(a, Data | Const) and _established(a) for a in atoms(v))
+
+
+def _established(a: Atom) -> bool:
+    return not isinstance(a, Data) or (a.placement.kind is not Kind.UNKNOWN and a.kind != "any")
+
+
+def followed(found: list[Atom]) -> bool:
+    """Whether something of what is given is seen to be made of the samples."""
+    return any(samples.is_one(a) or (isinstance(a, Data) and a.placement.kind is Kind.ROWS) for a in found)
+
+
+def meet(a: Data) -> bool:
+    """Whether samples meet in what a ``collate_fn`` gives: an operation on what was put together of
+    them that makes no rows of it.
+    """
+    if a.kind in _SINGLE or a.origin is None or a.axes == 0:
+        return False
+    if a.placement.kind in (Kind.PARTIAL, Kind.RATIO):
+        return True
+    if a.placement.kind is not Kind.PER_RANK:
+        return False
+    first = a.origin
+    if first.word == PART:
+        return isinstance(first.node, ast.Subscript) and _cut(first.node.slice)
+    return first.word == samples.SOME_TURNS or bool(a.bent and first.word not in _ORDERED)
+
+
+def differing(a: Data, loader: int) -> Data:
+    """What samples meet in: no exchange between ranks mends it, since workers have no part in those."""
+    assert a.origin is not None
+    origin = Origin(a.origin.node, MEET, a.origin)
+    sources, none = a.sources | {loader}, frozenset[ast.AST]()
+    return a._replace(placement=placements.PER_RANK, origin=origin, sources=sources, bent=none)
+
+
+def _cut(index: ast.expr) -> bool:
+    first = index.elts[0] if isinstance(index, ast.Tuple) and index.elts else index
+    return isinstance(first, ast.Slice)
+
+
+def constant(a: Data) -> bool:
+    """Whether a tensor is none of the samples', nor drawn for them."""
+    plain = a.kind in _PLAIN and not a.sources and not a.turn
+    return plain and a.placement.kind in placements.EQUAL and bool(a.axes)
+
+
+def own_items(m: Machine, made: Object, loader: int) -> Value | None:
+    """What a list with an item for each sample holds; None where it is not one."""
+    held = m.contents(made)
+    if not held or not all(map(samples.is_one, held)) or not samples.all_of_batch(m, made, one=True):
+        return None
+    return value(*(a._replace(sources=a.sources | {loader}) for a in held if isinstance(a, Data)))

@@ -1,0 +1,98 @@
+"""What a ``collate_fn`` makes of the samples: where each is by itself, and where they meet."""
+
+from __future__ import annotations
+
+import pytest
+
+from dpmigrate.execution.values import Data, Items
+from tests.execution.paper import executed, module_of
+
+_PROGRAM = """
+import numpy as np
+from torch import nn
+from torch.utils.data import DataLoader, Dataset, default_collate
+import dpmigrate_runtime as ddp
+
+class Clips(Dataset):
+    def __len__(self):
+        return 32
+
+    def __getitem__(self, i):
+        x = {made}
+        return {sample}
+
+def put(samples):
+{body}
+
+data = Clips()
+loader = DataLoader(data, batch_size=ddp.local_batch(8), sampler=ddp.DistributedSampler(data), collate_fn=put)
+for batch in loader:
+    found = batch
+"""
+_STACKED = "    x = torch.stack([s[0] for s in samples])\n"
+
+
+def _given(body: str, sample: str = "x, i % 2, np.ones(3)", made: str = "torch.ones(3) * i") -> list[str]:
+    ex = executed(_PROGRAM.format(body=body, sample=sample, made=made))
+    out = []
+    for a in ex.heap.read((module_of(ex).number, "found")) or ():
+        parts = [b for v in a.items for b in v] if isinstance(a, Items) else [a]
+        out += [str(b.placement) for b in parts if isinstance(b, Data)]
+    return out
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "x - x.mean(0)", "x / x.std()", "x.softmax(0)", "(x - x.min()) / (x.max() - x.min())", "x + torch.roll(x, 1, 0)",
+        "x + x.flip(0)", "x @ x.T", "x.mean(0)", "x[1:] - x[:-1]", "torch.stack([s[0] - x.mean(0) for s in samples])",
+        "default_collate(samples)[0] - default_collate(samples)[0].mean(0)",
+        "torch.from_numpy(np.stack([s[2] for s in samples]) / np.stack([s[2] for s in samples]).std())",
+    ],
+)  # fmt: skip
+def test_samples_meet(value: str) -> None:
+    assert _given(f"{_STACKED}    return {value}") == ["per rank"]
+
+
+@pytest.mark.parametrize("value", ["x - x.mean(0)", "x / x.std()", "x.softmax(0)", "x.mean(0)"])
+def test_tensors_of_files_meet(value: str) -> None:
+    """What a file holds is what the function that puts it together says."""
+    assert _given(f"{_STACKED}    return {value}", made="torch.load(f'clips/{i}.pt')") == ["per rank"]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "x", "2 * x", "x - x.mean(1, keepdim=True)", "x + torch.randn_like(x)", "default_collate(samples)[0]",
+        "torch.tensor([s[1] for s in samples])", "x[torch.tensor([s[1] for s in samples]).argsort()]",
+        "torch.stack([s[0] for s in sorted(samples, key=lambda s: len(s[0]))])",
+        "torch.tensor(np.array([np.pad(s[2], (0, 1)) for s in samples]))", "default_collate(list(filter(None, samples)))[0]",
+    ],
+)  # fmt: skip
+def test_samples_by_themselves(value: str) -> None:
+    assert _given(f"{_STACKED}    return {value}") == ["rows(axis 0)"]
+
+
+def test_fields_of_samples_are_kept_apart() -> None:
+    body = "    x = torch.stack([s['x'] for s in samples])\n    return x - x.mean(0), torch.tensor([s['y'] for s in samples])"
+    assert _given(body, "{'x': x, 'y': i}") == ["per rank", "rows(axis 0)"]
+
+
+def test_samples_filled_up_in_a_loop() -> None:
+    body = (
+        "    xs = [s[0] for s in samples]\n    out = torch.zeros(len(xs), max(len(x) for x in xs))\n"
+        "    for i, x in enumerate(xs):\n        out[i, :len(x)] = x\n    return out"
+    )
+    assert _given(body) == ["rows(axis 0, padded)"]
+
+
+@pytest.mark.parametrize("value", ["torch.eye(3)", "torch.arange(8)", "torch.zeros(4, 4)"])
+def test_constants_are_no_rows(value: str) -> None:
+    rows, constant = _given(f"{_STACKED}    return x, {value}")
+    assert rows == "rows(axis 0)"
+    assert constant in ("uniform", "zero")
+
+
+def test_numbers_that_are_drawn_differ() -> None:
+    """Workers of each rank draw others."""
+    assert _given(f"{_STACKED}    return x, np.random.rand()") == ["rows(axis 0)", "per rank"]
