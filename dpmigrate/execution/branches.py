@@ -99,23 +99,27 @@ class BranchParts(GeneratorParts):
             return self._arm(node.body if truth else node.orelse, frame, chain)
         parted = self.parting(test, node.test)
         self.event("branch", node, frame, test=test)
-        going.undecided(self, node, frame)
+        loop = going.undecided(self, node, frame)
 
         def met() -> bool:
             self.refine(node.test, True, frame)
+            before = (len(frame.returns), len(frame.breaks), len(frame.continues))
             frame.arms += 1
             try:
                 return self.block(node.body, frame)
             finally:
                 frame.arms -= 1
+                going.arm_ended(self, loop, node, "if", before, frame)
 
         def otherwise(chain: Chain) -> bool:
             self.refine(node.test, False, frame)
+            before = (len(frame.returns), len(frame.breaks), len(frame.continues))
             frame.arms += 1
             try:
                 return self._arm(node.orelse, frame, chain)
             finally:
                 frame.arms -= 1
+                going.arm_ended(self, loop, node, "else", before, frame)
 
         return self.first_or_rest(met, otherwise, parted, frame, chain)
 

@@ -13,7 +13,8 @@ import ast
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from dpmigrate.execution.counting import Count, as_many, looked_up, sources_of
+from dpmigrate.execution import arms
+from dpmigrate.execution.counting import as_many, looked_up, sources_of
 from dpmigrate.execution.machine import PROCESS, Frame, Going, Machine
 from dpmigrate.execution.names import NameParts
 from dpmigrate.execution.objects import Object
@@ -21,6 +22,7 @@ from dpmigrate.execution.values import Items, Ref, Value, const, value
 
 _GRAD = (PROCESS, "mode grad")
 _CONTAINER = "container"
+_ENDLESS = ("count", "cycle", "repeat")
 
 
 class Part(NamedTuple):
@@ -48,14 +50,16 @@ def complete(parts: Iterable[Part]) -> bool:
 # ------------------------------------------------------------ what is taken
 
 
-def takes(m: Machine, number: int, part: Part) -> None:
-    """A part of a container is gone through, and gradients are made."""
+def takes(m: Machine, number: int, part: Part, witnesses: frozenset[int] = frozenset()) -> None:
+    """A part of a container is gone through, and gradients are made, of all layers where a loss is
+    made of the witnesses (``arms``).
+    """
     if m.heap.read(_GRAD) == const(False):
         return
-    m.taken_parts.setdefault(number, {})[part] = None
+    m.taken_parts.setdefault(number, {}).setdefault(part, set()).add(witnesses)
     if number in m.slices:
         whole, cut = m.slices[number]
-        takes(m, whole, _within(part, cut))
+        takes(m, whole, _within(part, cut), witnesses)
 
 
 def _within(part: Part, cut: Part) -> Part:
@@ -149,10 +153,10 @@ def ended(m: Machine, loop: Going) -> None:
     """The end of a loop: what it has gone through."""
     direct = any(ast.dump(n) in loop.left_out for n in map(_loaded, names_in(loop.target)))
     for made, part in _gone_over(m, loop.iterable):
-        takes(m, made.number, NOT_SEEN if loop.left or direct else part)
+        takes(m, made.number, NOT_SEEN if loop.left or direct else part, frozenset(loop.witnesses))
     for (number, place), (part, spare) in loop.picked.items():
         out = loop.left or (ast.dump(place) in loop.left_out and not spare)
-        takes(m, number, NOT_SEEN if out else part)
+        takes(m, number, NOT_SEEN if out else part, frozenset(loop.witnesses))
 
 
 def _loaded(name: str) -> ast.Name:
@@ -176,43 +180,51 @@ def _gone_over(m: Machine, iterable: Value) -> Iterator[tuple[Object, Part]]:
 
 
 def _shorter(m: Machine, v: Value, made: Object) -> Part | None:
-    """What of a container goes together with something that is seen to have fewer items; None where
-    it has none fewer, or that is not seen.
+    """What of a container goes together with something that may have fewer items; None where it is
+    seen to have none fewer.
     """
-    if not any(isinstance(a, Ref | Items) for a in v):
+    if _without_end(m, v):
         return None
-    count, own = as_many(m, v), _known_count(m, made)
-    if count is None or own is None:
-        return None
-    more = count.beyond(own)
+    count, own = as_many(m, v), as_many(m, value(Ref(made.number)))
+    more = count.beyond(own) if count is not None and own is not None else None
     if more is None:
         return NOT_SEEN
     return Part(0, more) if more < 0 else None
 
 
-def _known_count(m: Machine, made: Object) -> Count | None:
-    """How many layers a container has, where more than itself says that."""
-    counted = m.counted.get(made.number) is not None
-    listed = m.known_elements(value(Ref(made.number)))
-    return as_many(m, value(Ref(made.number))) if counted or listed is not None else None
+def _without_end(m: Machine, v: Value) -> bool:
+    """Whether it is ``itertools.count()`` and the like."""
+    found = m.objects(v)
+    return len(found) == len(v) and all(o.kind == "iterator" and o.name in _ENDLESS for o in found)
 
 
-def undecided(m: Machine, node: ast.If, frame: Frame) -> None:
+def undecided(m: Machine, node: ast.If, frame: Frame) -> Going | None:
     """A test of what a turn of a loop is given is not decided: the layers that only one of its arms
-    uses are perhaps left out.
+    uses are perhaps left out. Gives the loop where both use them.
     """
     loop = next((g for g in reversed(m.going) if g.frame == frame.number), None)
     if loop is None:
-        return
+        return None
     names = names_in(loop.target)
     if not any(isinstance(n, ast.Name) and n.id in names for n in ast.walk(node.test)):
-        return
+        return None
     rest = [s for s in loop.body if s is not node]
     body, orelse, beside = (_used(loop.target, arm) for arm in (node.body, node.orelse, rest))
     loop.left_out |= (body ^ orelse) - beside
     for arm, used in ((node.body, body), (node.orelse, orelse)):
         if any(isinstance(s, ast.Continue) for s in arm):
             loop.left_out |= beside - used
+    return loop if body & orelse else None
+
+
+def arm_ended(
+    m: Machine, loop: Going | None, node: ast.If, which: str, before: tuple[int, int, int], frame: Frame
+) -> None:
+    """The end of an arm of a test, both of which use the layers of a loop."""
+    if loop is not None and m.heap.read(_GRAD) != const(False):
+        gone = [made.number for made, _ in _gone_over(m, loop.iterable)]
+        made_of = arms.layers(m, [*gone, *(number for number, _ in loop.picked)])
+        loop.witnesses.add(arms.ended(m, node, which, made_of, before, frame))
 
 
 def _used(target: ast.expr, block: list[ast.stmt]) -> set[str]:

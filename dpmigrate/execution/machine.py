@@ -187,6 +187,8 @@ class Going:
     picked: dict[tuple[int, ast.AST], Any] = field(default_factory=dict)
     #: the texts of layers that a turn perhaps leaves out
     left_out: set[str] = field(default_factory=set)
+    #: what a loss has to be made of that is made of all layers
+    witnesses: set[int] = field(default_factory=set)
 
 
 class Machine(Control):
@@ -218,7 +220,7 @@ class Machine(Control):
         self.beginning: dict[int, int] = {}
         #: containers that are slices: of which one, and which part; the parts that are gone through
         self.slices: dict[int, tuple[int, Any]] = {}
-        self.taken_parts: dict[int, dict[Any, None]] = {}
+        self.taken_parts: dict[int, dict[Any, set[frozenset[int]]]] = {}
 
     # ------------------------------------------------------------ budget and record
 

@@ -97,11 +97,13 @@ def _perhaps(trial: Trial, wrapper: int, seen: set[int]) -> Iterator[tuple[Objec
     """A trained layer of each container of which no place is seen to go through all layers, though
     one takes some, with the container.
     """
-    for number, parts in sorted(trial.result.taken_parts.items()):
+    for number, taken in sorted(trial.result.taken_parts.items()):
+        parts = [p for p, witnesses in taken.items() if any(w <= seen for w in witnesses)]
         if number not in trial.owned(wrapper) or going.complete(parts):
             continue
         inside = {n for n in trial.owned(number) - {number} if n in seen and _waited_for(trial, n)}
-        if inside and (not _apart(trial, number) or going.NOT_SEEN in parts):
+        lost = len(parts) < len(taken) or going.NOT_SEEN in parts
+        if inside and (not _apart(trial, number) or lost):
             objects = trial.result.heap.objects
             yield objects[min(inside)], objects[number]
 
