@@ -58,7 +58,7 @@ def batches(site: Site) -> Value:
         count = value(Data("number", placements.size(1), origin=Origin(site.node, "batch")))
         site.m.heap.write((site.m.objects(given)[0].number, LENGTH), count)
         at = putting_together(site.m)
-        before = site.m.heap.read(at) or NOTHING
+        before = site.m.heap.read(at) or NONE
         site.m.heap.write(at, value(Ref(made.number)))
         result = site.m.call(collate, Arguments([given]), site.node, site.frame)
         site.m.heap.write(at, before)

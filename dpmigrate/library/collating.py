@@ -47,7 +47,7 @@ def putting_together(m: Machine) -> tuple[int, str]:
 
 def assembled(m: Machine) -> Value:
     """That loader; nothing where no such function is under way."""
-    return m.heap.read(putting_together(m)) or ()
+    return tuple(a for a in m.heap.read(putting_together(m)) or () if isinstance(a, Ref))
 
 
 def is_put_together(site: Site, v: Value) -> bool:

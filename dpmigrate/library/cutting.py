@@ -21,7 +21,7 @@ def least(site: Site, made: Value) -> Value:
         return made
     return tuple(
         a._replace(origin=Origin(site.node, _LEAST, a.origin))
-        if isinstance(a, Data) and a.placement.kind is Kind.PER_RANK
+        if isinstance(a, Data) and a.placement.kind in (Kind.PARTIAL, Kind.PER_RANK)
         else a
         for a in made
     )

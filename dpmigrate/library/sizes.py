@@ -21,7 +21,7 @@ from dpmigrate.execution.values import (
 )
 from dpmigrate.library.axes import dims_of, on_axis, rows_of
 from dpmigrate.library.shapes import plain, sizes_of, whole_number
-from dpmigrate.library.sites import OF_ONE_SIZE, Site
+from dpmigrate.library.sites import OF_ONE_SIZE, WHICH_SAMPLE, Site
 
 
 def shape(site: Site) -> Value:
@@ -31,8 +31,9 @@ def shape(site: Site) -> Value:
     index = site.get(1, "dim")
     if found is None:
         p = placement_of(given)
-        sized = any(o.word == OF_ONE_SIZE for d in data(given) for o in origins(d.origin))
-        if p.kind in (Kind.UNKNOWN, Kind.PER_RANK) and not sized:
+        words = {o.word for d in data(given) for o in origins(d.origin)}
+        own = p.kind is Kind.TERM and WHICH_SAMPLE in words  # a sample's own
+        if (p.kind in (Kind.UNKNOWN, Kind.PER_RANK) or own) and OF_ONE_SIZE not in words:
             return derivation.derived(
                 "size", p, [given], site.node, kind="number", gradient="none", keep_axes=False
             )
