@@ -11,6 +11,7 @@ import ast
 from collections.abc import Iterator
 
 from dpmigrate.execution.engine import Execution
+from dpmigrate.execution.trace import Event
 from dpmigrate.execution.values import Const, const, data
 from dpmigrate.judge.notes import SYNCHRONISED
 from dpmigrate.judge.trial import Fault, Trial
@@ -30,6 +31,8 @@ def faults(trial: Trial) -> Iterator[Fault]:
             words = f"{name} is the wrapper's own here" if every else f"there is no attribute {name} here"
             yield trial.fault(node, NAME, words)
     for event in trial.steps:
+        if _before_training(trial, event):
+            continue
         stepped = any(d.reached for d in data(event.values["parameters"]))
         if stepped and not event.values["gradients"]:  # else: a tensor that the step itself makes
             words = f"no gradient is seen that this step uses{trial.why_no_loss}"
@@ -78,6 +81,17 @@ def faults(trial: Trial) -> Iterator[Fault]:
     if not seen:
         words = f"no loss is seen that comes to what an optimizer steps{trial.why_no_loss}"
         yield trial.fault(None, NAME, words, established=False)
+
+
+def _before_training(trial: Trial, step: Event) -> bool:
+    """Whether a step comes before every batch and every backward, of an optimizer that steps again after
+    those: nothing has a gradient yet, and none is changed.
+    """
+    if step.values["gradients"]:
+        return False
+    first = next(trial.result.trace.of("pass", "batch", "backward", "gradient"), None)
+    again = any(e.values["gradients"] and e.values["optimizer"] == step.values["optimizer"] for e in trial.steps)
+    return again and first is not None and step.number < first.number
 
 
 def not_understood(trial: Trial, why: str) -> Fault:

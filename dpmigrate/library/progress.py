@@ -66,7 +66,9 @@ def image_saved(site: Site) -> Value:
 
 
 def started(site: Site) -> Value:
-    """``fire.Fire(main)``: the function is called with options, or any function of the module."""
+    """``fire.Fire(main)``: the function is called with options, or any function of the module, of a
+    dictionary or of a list.
+    """
     target = site.get(0, "component")
     if not target:
         module = site.m.heap.objects[site.frame.module]
@@ -74,6 +76,9 @@ def started(site: Site) -> Value:
         functions = [o for v in names for o in site.m.objects(v) if o.kind == "function"]
         own = [o for o in functions if o.extra.module == module.number]
         target = join(*[value(Ref(o.number)) for o in own])
+    if site.word == "Fire":
+        held = [site.m.contents(o) if o.kind in ("dict", "list") else value(Ref(o.number)) for o in site.m.objects(target)]
+        target = join(*held) or target
     options = NOTHING if site.name.startswith("absl.") else SETTING
     return site.m.call(target, Arguments(stars=options), site.node, site.frame)
 
