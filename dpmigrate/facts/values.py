@@ -397,7 +397,9 @@ class Values:
         out: set[Val] = set()
         for v in callees:
             if v.kind == "func":
-                out |= self.returns.get(v.node, set()) | self.returned.given_back(node, v.node) | self.returned.generated(node, v.node)
+                out |= self._given(node, v.node)
+            elif v.kind == "object" and v.cls is not None and (run := self.defs.method(v.cls, "__call__")) is not None:
+                out |= self._given(node, run)
             elif v.kind == "class" and v.cls is not None:
                 out.add(Val("object", node, cls=v.cls))
             elif v.kind == "ext":
@@ -407,6 +409,10 @@ class Values:
         if not out and not callees:
             out.add(Val("call", node, ""))
         return frozenset(out)
+
+    def _given(self, call: ast.Call, function: ast.AST) -> Vals:
+        """What a call of a function of this module gives."""
+        return frozenset(self.returns.get(function, set())) | self.returned.given_back(call, function) | self.returned.generated(call, function)
 
     def _named(self, call: ast.Call) -> Vals:
         """``getattr(self, "net_" + name)``: whatever attribute of an object of the program has a name that begins so."""

@@ -33,6 +33,7 @@ AT = BEFORE.count("\n")
         ("t = typer.Typer()\n@t.command\ndef f(lr):\n    print(lr)\nt()", 4),
         ("def f(lr=1):\n    print(lr)\ntyper.run(f)", 2),
         ("def f(lr=1):\n    if lr == 2:\n        print(lr)\nfire.Fire(f)", 3),
+        ("def f(lr=1):\n    print(lr)\nfire.Fire({'train': f})", 2),
         ("def f(argv):\n    print(argv)\napp.run(f)", 2),
     ],
 )
