@@ -18,6 +18,7 @@ from dpmigrate.execution.counting import as_many, looked_up, sources_of
 from dpmigrate.execution.machine import PROCESS, Frame, Going, Machine
 from dpmigrate.execution.names import NameParts
 from dpmigrate.execution.objects import Object
+from dpmigrate.execution.syntax import below
 from dpmigrate.execution.values import Items, Ref, Value, const, value
 
 _GRAD = (PROCESS, "mode grad")
@@ -131,7 +132,7 @@ def numbers(target: ast.expr, index: ast.expr) -> bool:
 
 def names_in(target: ast.expr) -> set[str]:
     """The variables of the target of a loop."""
-    return {n.id for n in ast.walk(target) if isinstance(n, ast.Name)}
+    return {n.id for n in below(target) if isinstance(n, ast.Name)}
 
 
 def _shifted(index: ast.expr, name: ast.Name) -> bool:
@@ -205,16 +206,27 @@ def undecided(m: Machine, node: ast.If, frame: Frame) -> Going | None:
     loop = next((g for g in reversed(m.going) if g.frame == frame.number), None)
     if loop is None:
         return None
-    names = names_in(loop.target)
-    if not any(isinstance(n, ast.Name) and n.id in names for n in ast.walk(node.test)):
-        return None
+    found = m.left_out.get((node, loop.target))
+    if found is None:
+        found = m.left_out[node, loop.target] = _left_out(node, loop)
+    loop.left_out |= found[0]
+    return loop if found[1] else None
+
+
+def _left_out(node: ast.If, loop: Going) -> tuple[set[str], bool]:
+    """The layers that only one arm of a test uses, where it is one of what a turn is given; and
+    whether there are such as both use.
+    """
+    names, found = names_in(loop.target), set[str]()
+    if not any(isinstance(n, ast.Name) and n.id in names for n in below(node.test)):
+        return found, False
     rest = [s for s in loop.body if s is not node]
     body, orelse, beside = (_used(loop.target, arm) for arm in (node.body, node.orelse, rest))
-    loop.left_out |= (body ^ orelse) - beside
+    found |= (body ^ orelse) - beside
     for arm, used in ((node.body, body), (node.orelse, orelse)):
         if any(isinstance(s, ast.Continue) for s in arm):
-            loop.left_out |= beside - used
-    return loop if body & orelse else None
+            found |= beside - used
+    return found, bool(body & orelse)
 
 
 def arm_ended(
@@ -230,7 +242,7 @@ def arm_ended(
 def _used(target: ast.expr, block: list[ast.stmt]) -> set[str]:
     """What of a turn's layers a block calls: the element, or one by the number of the turn."""
     names, found = names_in(target), set[str]()
-    for n in (n for s in block for n in ast.walk(s)):
+    for n in (n for s in block for n in below(s)):
         if isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id in names:
             found.add(ast.dump(n.func))
         elif isinstance(n, ast.Subscript) and numbers(target, n.slice):

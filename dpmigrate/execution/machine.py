@@ -209,6 +209,9 @@ class Machine(Control):
         self.at_once: set[ast.AST] = set()
         #: the ``for`` loops under way
         self.going: list[Going] = []
+        #: the layers that a test in a loop over them leaves out, by the test and the loop's target,
+        #: and whether both its arms use some
+        self.left_out: dict[tuple[ast.If, ast.expr], tuple[set[str], bool]] = {}
         #: how many items containers have (``counting``), and what which place has added to them
         self.counted: dict[int, Any] = {}
         self.grown: dict[int, dict[ast.AST | None, Any]] = {}

@@ -9,6 +9,8 @@ import ast
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 
+from dpmigrate.execution.syntax import below, children
+
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
@@ -35,7 +37,7 @@ def names_of(node: ast.AST) -> Names:
     if isinstance(node, _COMPREHENSIONS):
         bound = {n for g in node.generators for n in _targets(g.target)}
         inner = any(
-            isinstance(n, _CLOSURES) for c in ast.iter_child_nodes(node) for n in ast.walk(c)
+            isinstance(n, _CLOSURES) for c in children(node) for n in below(c)
         )
         return Names(frozenset(bound), closures=inner)
     found = _Walk()
@@ -59,7 +61,7 @@ def _never_bound(function: Function) -> frozenset[str]:
     """The parameters that no statement binds; ``x += y`` may write into what ``x`` is."""
     added: set[ast.AST] = set()
     stores: list[ast.Name] = []
-    for n in ast.walk(function):
+    for n in below(function):
         if isinstance(n, ast.AugAssign):
             added.add(n.target)
         elif isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store):
@@ -84,7 +86,7 @@ def bindable(trees: Iterable[ast.AST]) -> Container[str]:
     program may bind names that it computes.
     """
     found: set[str] = set()
-    for node in (n for tree in trees for n in ast.walk(tree)):
+    for node in (n for tree in trees for n in below(tree)):
         match node:
             case ast.Name(id=name, ctx=ast.Load()) if name in _BY_NAME:
                 return _Every()
@@ -129,7 +131,7 @@ class _Walk:
             self._note(node)
             if isinstance(node, _COMPREHENSIONS):
                 # a walrus in a comprehension binds in the scope round it
-                for inner in ast.walk(node):
+                for inner in below(node):
                     if isinstance(inner, ast.NamedExpr):
                         self.bound |= set(_targets(inner.target))
                 stack.append(node.generators[0].iter)
@@ -140,7 +142,7 @@ class _Walk:
                 stack += [*args.defaults, *(d for d in args.kw_defaults if d is not None)]
                 stack += getattr(node, "decorator_list", [])
             else:
-                stack.extend(ast.iter_child_nodes(node))
+                stack += children(node)
 
     def _note(self, node: ast.AST) -> None:
         match node:
@@ -169,5 +171,5 @@ class _Walk:
 
 def _targets(target: ast.AST) -> Iterator[str]:
     return (
-        n.id for n in ast.walk(target) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+        n.id for n in below(target) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
     )

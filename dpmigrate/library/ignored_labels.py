@@ -8,6 +8,8 @@ import ast
 from collections.abc import Iterator
 from functools import lru_cache
 
+from dpmigrate.execution.syntax import children
+
 NO_LABEL = -100
 #: how the functions of transformers are called that make the labels of a task, and fill them up with
 #: it (https://huggingface.co/docs/transformers/main_classes/data_collator)
@@ -33,7 +35,7 @@ def _outside_of_losses(tree: ast.Module) -> Iterator[ast.AST]:
                         *zip(n.kwonlyargs, n.kw_defaults, strict=True)]  # fmt: skip
             todo += [d for arg, d in defaults if d is not None and arg.arg != "ignore_index"]
         else:
-            todo += ast.iter_child_nodes(n)
+            todo += children(n)
 
 
 def _speaks_of_no_label(n: ast.AST) -> bool:
