@@ -13,6 +13,8 @@ from dpmigrate.execution.joins import same
 from dpmigrate.execution.values import Data, Items, Value
 
 NOWHERE: frozenset[int] = frozenset()
+#: tuples whose tensors all have numbers, by identity, with these numbers
+Held = dict[int, tuple[Items, frozenset[int]]]
 #: methods that give the same elements, or some of them
 VIEWS = frozenset((
     "view", "view_as", "reshape", "detach", "numpy", "squeeze", "unsqueeze", "flatten", "t",
@@ -62,18 +64,30 @@ def unrecorded(v: Value) -> Value:
     )
 
 
-def held_at(v: Value, number: Callable[[tuple[int, ...]], int], path: tuple[int, ...] = ()) -> Value:
-    """A value in a place: tensors that no place has held have the number of this one."""
-    out = list(v)
+def held_at(
+    v: Value, number: Callable[[tuple[int, ...]], int], known: Held, path: tuple[int, ...] = (),
+) -> tuple[Value, frozenset[int]]:  # fmt: skip
+    """A value in a place: tensors that no place has held have the number of this one; and the
+    numbers of all tensors in it.
+    """
+    out, held, changed = list(v), NOWHERE, False
     for i, a in enumerate(v):
         if isinstance(a, Data):
             if not a.held and has_elements(a):
-                out[i] = a._replace(held=frozenset((number(path),)))
+                a = out[i] = a._replace(held=frozenset((number(path),)))
+                changed = True
+            held |= a.held
         elif isinstance(a, Items):
-            parts = tuple(held_at(x, number, (*path, n)) for n, x in enumerate(a.items))
-            if any(x is not y for x, y in zip(parts, a.items, strict=True)):
-                out[i] = Items(parts)
-    return v if all(x is y for x, y in zip(out, v, strict=True)) else tuple(out)
+            found = known.get(id(a))
+            if found is None:
+                parts = [held_at(x, number, known, (*path, n)) for n, x in enumerate(a.items)]
+                if any(x is not y for (x, _), y in zip(parts, a.items, strict=True)):
+                    a = Items(tuple(x for x, _ in parts))
+                found = known[id(a)] = (a, NOWHERE.union(*(h for _, h in parts)))
+                changed = changed or a is not v[i]
+                out[i] = a
+            held |= found[1]
+    return (tuple(out) if changed else v), held
 
 
 def is_held(v: Value) -> frozenset[int]:
@@ -86,6 +100,19 @@ def is_held(v: Value) -> frozenset[int]:
             for x in a.items:
                 found |= is_held(x)
     return found
+
+
+def holds(v: Value, tensor: int, known: Held) -> bool:
+    """Whether a tensor is in a value."""
+    for a in v:
+        if isinstance(a, Data):
+            if tensor in a.held:
+                return True
+        elif isinstance(a, Items):
+            found = known.get(id(a))
+            if tensor in found[1] if found is not None else any(holds(x, tensor, known) for x in a.items):
+                return True
+    return False
 
 
 def renumbered(v: Value, old: int, new: int) -> Value:
@@ -127,9 +154,13 @@ def gives(name: str) -> bool:
 
 
 def _mapped(v: Value, change: Callable[[Data], Data]) -> Value:
-    return tuple(
-        change(a) if isinstance(a, Data)
-        else Items(tuple(_mapped(x, change) for x in a.items)) if isinstance(a, Items)
-        else a
-        for a in v
-    )  # fmt: skip
+    """A value with other data; tuples in which none is another one stay the objects that they are."""
+    out = list(v)
+    for i, a in enumerate(v):
+        if isinstance(a, Data):
+            out[i] = change(a)
+        elif isinstance(a, Items):
+            parts = tuple(_mapped(x, change) for x in a.items)
+            if any(p is not q for x, y in zip(parts, a.items, strict=True) for p, q in zip(x, y, strict=True)):
+                out[i] = Items(parts)
+    return tuple(out)

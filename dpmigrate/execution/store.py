@@ -66,6 +66,9 @@ class Store:
         self._reads: list[dict[Location, Value | None]] = []
         self._watches: list[dict[Location, Value]] = []
         self._made: list[set[int]] = []
+        #: the last value of each place whose tensors are known to be held there
+        self._placed: dict[Location, Value] = {}
+        self._held: identity.Held = {}
         #: iterators over objects, while local variables alone hold them
         self._over: dict[int, set[int]] = {}
         #: which of several things an expression is evaluated for: what it makes of each is apart
@@ -156,12 +159,16 @@ class Store:
         self._store_at(location, Narrowed(kept))
 
     def _store_at(self, location: Location, new: Value | None) -> None:
-        if new and type(new) is not Narrowed:
+        holds = False
+        for a in new or NOTHING:
+            if type(a) in _HOLDING:
+                holds = True
+                break
+        if new and holds and type(new) is not Narrowed:
             new = self._identified(location, new)
         store = self._store
-        journal = self._journals[-1]
-        if location not in journal:
-            journal[location] = store.get(location)
+        old = store.get(location)
+        self._journals[-1].setdefault(location, old)
         if self._reads and location not in self._reads[-1]:
             self._reads[-1][location] = WRITTEN
             self._first[-1].append(location)
@@ -173,7 +180,7 @@ class Store:
             store.pop(location, None)
         else:
             store[location] = new
-            holder = self.objects.get(owner)
+            holder = self.objects.get(owner) if holds else None
             if holder is None:
                 pass
             elif holder.passing:
@@ -182,12 +189,13 @@ class Store:
                         self._over.setdefault(atom.object, set()).add(owner)
             elif holder.kind not in SCOPES:
                 self.keep(new)
-        known = self.fields.get(owner)
-        if known is None:
-            known = self.fields[owner] = {}
-        if name not in known:
-            known[name] = None
-            store[(owner, FIELDS)] = value(Const("int", len(known)))
+        if old is None:  # it may be the first time that the object has this field
+            known = self.fields.get(owner)
+            if known is None:
+                known = self.fields[owner] = {}
+            if name not in known:
+                known[name] = None
+                store[(owner, FIELDS)] = value(Const("int", len(known)))
 
     def _identified(self, location: Location, new: Value) -> Value:
         """A value that a place is given: which tensors are in it, and where they are held."""
@@ -196,24 +204,27 @@ class Store:
                 break
         else:
             return new
+        if self._placed.get(location) is new:
+            return new
         fresh: list[int] = []
 
         def number(path: tuple[int, ...]) -> int:
             fresh.append(self.number(("tensor", location, path, id(self.at))))
             return fresh[-1]
 
-        new = identity.held_at(new, number, ())
+        new, tensors = identity.held_at(new, number, self._held)
         for made in fresh:  # an earlier one of the same place and statement is another one
             for other in [p for p in self.fields.get(-made, ()) if p != location]:
                 held = self._store.get(other)  # type: ignore[call-overload]
-                if held and made in identity.is_held(held):
+                if held and identity.holds(held, made, self._held):
                     old = self.number(("an earlier", made))
                     self._store_at(other, identity.renumbered(held, made, old))  # type: ignore[arg-type]
-        for one in identity.is_held(new):
+        for one in tensors:
             known = self.fields.setdefault(-one, {})
             if location not in known:
                 known[location] = None
                 self._store[(-one, FIELDS)] = value(Const("int", len(known)))
+        self._placed[location] = new
         return new
 
     def holders(self, tensor: int) -> list[Location]:
