@@ -20,6 +20,7 @@ from dpmigrate.execution.values import (
     Unbound,
     Unknown,
     Value,
+    larger,
 )
 
 #: constants of one value; more of them are a setting
@@ -27,11 +28,17 @@ CONSTANTS = 8
 #: atoms of one value beside its constants; more of them are unknown, so that a call of any of
 #: them costs no more than the budget counts
 WIDTH = 64
+#: atoms of a tuple that is joined of others, those of the tuples in it counted; tuples in tuples
+#: double with every level
+SIZE = 1000
 #: values of fewer atoms are gone through one by one
 FEW = 6
 #: reasons that one value keeps
 REASONS = 2
+#: the index of the field that says in which places data are held
+_HELD = Data._fields.index("held")
 _TOO_MANY = Unknown(f"one of more than {WIDTH} values")
+_TOO_LARGE = Unknown(f"a tuple of more than {SIZE} values")
 
 
 def join(*values: Value) -> Value:
@@ -85,7 +92,8 @@ def _atoms(v: Value) -> frozenset[Atom]:
 
 def normal(*values: Value) -> Value:
     """The union, with at most two atoms of data of each kind, one of them the same on all ranks,
-    and one tuple of each length; more atoms than ``WIDTH`` are not told apart any more.
+    and one tuple of each length; more atoms than ``WIDTH``, or ``SIZE`` of them in a tuple, are not
+    told apart any more.
     """
     atoms: dict[Any, Atom] = {}
     constants: dict[Const, None] = {}
@@ -105,9 +113,10 @@ def normal(*values: Value) -> Value:
             elif isinstance(atom, Items):
                 key = ("items", len(atom.items))
                 other = atoms.get(key)
-                if isinstance(other, Items) and other != atom:
-                    pairs = zip(other.items, atom.items, strict=True)
-                    atom = Items(tuple(join(a, b) for a, b in pairs))
+                if isinstance(other, Items):
+                    atom = _tuple_join(other, atom)
+                    if atom is not other and larger((atom,), SIZE):
+                        return (_TOO_LARGE,)
                 atoms[key] = atom
             elif isinstance(atom, Setting):
                 atoms.setdefault((atom.tag, atom.word), atom)
@@ -119,10 +128,18 @@ def normal(*values: Value) -> Value:
                 atoms[atom] = atom
     if len(atoms) > WIDTH or _TOO_MANY in unknowns:
         return (_TOO_MANY,)
+    if _TOO_LARGE in unknowns:
+        return (_TOO_LARGE,)
     if len(constants) > CONSTANTS:
         atoms.setdefault(("setting", ""), Setting())
         constants = {c: None for c in constants if c.value is None}
     return (*atoms.values(), *constants, *islice(unknowns, REASONS))
+
+
+def _tuple_join(a: Items, b: Items) -> Items:
+    """Two tuples of one length as one; the first itself where the second adds nothing to it."""
+    parts = tuple(join(x, y) for x, y in zip(a.items, b.items, strict=True))
+    return a if all(x is y for x, y in zip(parts, a.items, strict=True)) else Items(parts)
 
 
 def data_join(a: Data, b: Data) -> Data:
@@ -132,8 +149,8 @@ def data_join(a: Data, b: Data) -> Data:
     if a == b:
         return a
     held = a.held | b.held
-    if a._replace(held=held) == b._replace(held=held):
-        return a._replace(held=held)
+    if a[:_HELD] == b[:_HELD] and a[_HELD + 1 :] == b[_HELD + 1 :]:
+        return a if held == a.held else a._replace(held=held)
     placement = placements.join(a.placement, b.placement)
     turn = a.turn and b.turn
     if a.placement != b.placement and placements.TERM_OF_MEAN in (a.placement, b.placement):

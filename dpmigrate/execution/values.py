@@ -20,6 +20,8 @@ from dpmigrate.execution.placements import Kind, Placement
 ONE_SAMPLE = "one sample"
 #: the kind of what a network whose code is not seen gives: a tensor, or several results that are unpacked
 RESULTS = "results"
+#: atoms of a tuple, those of the tuples in it counted
+LARGE = 10_000
 #: a number that counts the samples of a batch from its first
 PLACE = "the place of a sample"
 
@@ -204,8 +206,26 @@ _FALSE: Value = (Const("bool", False),)
 
 
 def items(values: Iterable[Value]) -> Value:
-    """A tuple of values."""
-    return (Items(tuple(values)),)
+    """A tuple of values; one of more than ``LARGE`` atoms, which no program writes out, is unknown."""
+    made: Value = (Items(tuple(values)),)
+    return unknown(f"a tuple of more than {LARGE} values") if larger(made, LARGE) else made
+
+
+def larger(v: Value, size: int) -> bool:
+    """Whether a value has more atoms than that, those in tuples counted."""
+    return _room(v, size) < 0
+
+
+def _room(v: Value, left: int) -> int:
+    """What is left of a number of atoms after those of a value; below 0 there are more."""
+    left -= len(v)
+    for a in v:
+        if isinstance(a, Items):
+            for x in a.items:
+                if left < 0:
+                    return left
+                left = _room(x, left)
+    return left
 
 
 def unknown(word: str, node: ast.AST | None = None) -> Value:

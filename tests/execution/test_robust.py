@@ -69,6 +69,8 @@ HOSTILE = {
     "recursion": "def f(n, acc):\n    if n == 0:\n        return acc\n    return f(n - 1, (n, acc)) or f(n - 2, [acc])\nx = f(40, None)\n",
     "a long literal": f"x = {list(range(5000))}\ny = {{{', '.join(f'{n}: {n}' for n in range(5000))}}}\n",
     "nested tuples": "x = ()\nfor i in range(99):\n    x = (x, x)\n",
+    "tuples that double": "x = 1\n" + "x = (x, x)\n" * 60,
+    "tuples that may double": "import os\nx = 1\n" + "if os.environ.get('N'):\n    x = (x, x)\n" * 60,
     "nested expressions": "x = " + "(" * 80 + "1" + ")" * 80 + " + 1" * 300 + "\n",
     "a deep chain of calls": "def f0():\n    return 1\n" + "".join(f"def f{k}():\n    return f{k - 1}()\n" for k in range(1, 90)) + "x = f89()\n",
 }  # fmt: skip
