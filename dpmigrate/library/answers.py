@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, cast
 
 from dpmigrate.execution import placements
@@ -51,16 +52,22 @@ def by_sizes(site: Site, made: Value) -> Value:
     of the rows of all ranks: on one process it would be taken by another number. So it is of a rank's
     samples by the number of all. What is made by this number alone is as long as they are.
     """
+    if not any(isinstance(a, Data | Ref | Items) for a in made):
+        return made  # a constant, a setting
     given = site.all() or [NOTHING]
     first = data(given[0], deep=True)
-    numbers = [a for v in given[1:] for a in _deep(site, v) if isinstance(a, Data) and a.kind in ("number", "shape")]
-    if any(map(_of_all_ranks, first)) and any(a.placement.kind not in placements.EQUAL for a in numbers):
+    if any(map(_of_all_ranks, first)) and any(a.placement.kind not in placements.EQUAL for a in _numbers(site, given[1:])):
         return _of_the_rank(site, made)
-    if not any(a.every for v in given for a in _deep(site, v) if isinstance(a, Data) and a.kind in ("number", "shape")):
+    if not any(a.every for a in _numbers(site, given)):
         return made
     if any(d.placement.kind is Kind.ROWS for d in first):
         return _of_the_rank(site, made)
     return tuple(a._replace(every=True) if isinstance(a, Data) and a.axes != 0 else a for a in made)
+
+
+def _numbers(site: Site, given: list[Value]) -> Iterator[Data]:
+    """The numbers in arguments, with those in containers and the bounds of slices."""
+    return (a for v in given for a in _deep(site, v) if isinstance(a, Data) and a.kind in ("number", "shape"))
 
 
 def _of_all_ranks(d: Data) -> bool:

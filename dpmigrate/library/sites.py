@@ -89,18 +89,21 @@ class Site:
         """The arguments that hold data, those in tuples and lists taken out."""
         return [v for v in (self.flat(a) for a in self.all()) if v]
 
-    def flat(self, v: Value, depth: int = 3) -> Value:
+    def flat(self, v: Value, depth: int = 3, looked: dict[int, int] | None = None) -> Value:
         """The data in a value and in the containers that it may be, with what is not known of
-        it.
+        it. ``looked`` are the containers that were looked at already, with how deep.
         """
+        looked = {} if looked is None else looked
         found: list[Atom] = [a for a in v if isinstance(a, MATTER)]
         for a in v:
             if isinstance(a, Items):
-                found += [d for i in a.items for d in self.flat(i, depth)]
+                found += [d for i in a.items for d in self.flat(i, depth, looked)]
             made = self.m.object(a)
             if made is not None and made.kind in ("list", "dict", "set", "iterator") and depth:
-                rows = samples.listed(self.m, made) if made.kind == "list" else None
-                found += rows or self.flat(self.m.contents(made), depth - 1)
+                if depth > looked.get(made.number, 0):
+                    looked[made.number] = depth
+                    rows = samples.listed(self.m, made) if made.kind == "list" else None
+                    found += rows or self.flat(self.m.contents(made), depth - 1, looked)
             elif depth:
                 found += self.unseen(a, depth)
         return join(*[(a,) for a in found])

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import gc
+from pathlib import Path
 
 import pytest
 
-from dpmigrate.execution.engine import execute
+from dpmigrate.execution.engine import Execution, execute
 from dpmigrate.execution.heap import Heap
-from dpmigrate.execution.values import UNBOUND, const
+from dpmigrate.execution.joins import SIZE, join
+from dpmigrate.execution.syntax import below
+from dpmigrate.execution.values import LARGE, UNBOUND, Items, Unknown, const, items
 from dpmigrate.judge.trial import before, executed
 from dpmigrate.library.tables import Tables
 from dpmigrate.program import Program
@@ -116,3 +120,72 @@ for _ in range(int(os.environ["N"])):
     trained, tested = executed(_program(text)).trace.of("forward")
     assert trained.values["grad"] == const(True)
     assert tested.values["grad"] == const(False)
+
+
+def test_no_node_that_means_something_is_passed_over() -> None:
+    tree = ast.parse(Path(__file__).read_text(encoding="utf-8"))
+    said_of_others = (ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)
+    assert set(below(tree)) == {n for n in ast.walk(tree) if not isinstance(n, said_of_others)}
+
+
+def test_tuples_are_told_apart_up_to_a_bound() -> None:
+    few, others = (items([items([const(n + k)]) for n in range(SIZE // 3)]) for k in range(2))
+    assert isinstance(join(few, others)[0], Items)
+    many, more = (items([items([const(n + k)]) for n in range(SIZE)]) for k in range(2))
+    assert isinstance(join(many, more)[0], Unknown)
+    assert isinstance(items([const(n) for n in range(LARGE + 1)])[0], Unknown)
+
+
+def test_a_tuple_of_tensors_keeps_the_places_that_it_has() -> None:
+    text = "import torch\nx = (torch.ones(2), (torch.ones(2), 1))\ny = (x, x)\nx[0].zero_()\n"
+    ex = execute(_program(text), Tables())
+    module = next(o.number for o in ex.heap.objects.values() if o.kind == "pymodule")
+    x, y = (ex.heap.read((module, name)) for name in "xy")
+    assert x and y and isinstance(y[0], Items)
+    assert y[0].items == (x, x)
+
+
+#: lists that all hold each other
+_TANGLED = "".join(f"d{n} = []\n" for n in range(12)) + "".join(
+    f"d{a}.append(d{b})\n" for a in range(12) for b in range(12)
+)  # fmt: skip
+
+
+def test_each_list_in_a_module_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = f"import torch\n{_TANGLED}model = torch.nn.Linear(2, 2)\nmodel.held = d0\n"
+    peeked: list[int] = []
+    peek = Heap.peek
+
+    def counted(self: Heap, owner: int):  # type: ignore[no-untyped-def]
+        peeked.append(owner)
+        return peek(self, owner)
+
+    monkeypatch.setattr(Heap, "peek", counted)
+    execute(_program(text + "model.eval()\n"), Tables())
+    assert len(peeked) < 100
+
+
+def test_each_list_that_a_function_is_given_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[int] = []
+    contents = Execution.contents
+
+    def counted(self: Execution, made):  # type: ignore[no-untyped-def]
+        seen.append(made.number)
+        return contents(self, made)
+
+    monkeypatch.setattr(Execution, "contents", counted)
+    execute(_program(f"import torch\n{_TANGLED}x = torch.sum(d0)\n"), Tables())
+    assert len(seen) < 200
+
+
+def test_what_an_answer_does_not_hang_on_is_not_read() -> None:
+    text = """def is_list(x):
+    return isinstance(x, list)
+
+held = [[1]]
+a = is_list(held)
+held[0].append(2)
+b = is_list(held)
+"""
+    ex = execute(_program(text), Tables())
+    assert list(ex._executions.values()) == [1]
