@@ -19,6 +19,7 @@ from dpmigrate.execution.objects import Object
 from dpmigrate.execution.values import Data, Ref, const, data
 from dpmigrate.judge.notes import FROZEN, LATE
 from dpmigrate.judge.trial import Fault, Trial
+from dpmigrate.library.modules import MODEL
 
 NAME = "every parameter of a wrapped model is used"
 
@@ -87,10 +88,23 @@ def _without_gradient(trial: Trial, wrapper: int, seen: set[int]) -> Iterator[tu
             yield made, "{} is frozen after the wrap: DDP would wait for its gradient"
     for made in _left_out(trial, wrapper, seen):
         yield made, "no loss reaches {}: DDP would stop in the second step"
+    for made in _of_libraries(trial, wrapper, seen):
+        words = "only parts of {}, a model of a library, are seen to be used, perhaps not all: "
+        yield made, words + "DDP would stop in the second step"
     for made, container in _perhaps(trial, wrapper, seen):
         chosen = f"of {container.name} (made in {trial.line(container.node)})"
         words = f"some layers {chosen} may be left out, perhaps {{}}: DDP would stop in the second step"
         yield made, words
+
+
+def _of_libraries(trial: Trial, wrapper: int, seen: set[int]) -> Iterator[Object]:
+    """The models of libraries in a wrapped model that are not called themselves, but parts of them:
+    which parts there are beside these is not seen, as the last layer of a classifier.
+    """
+    for number in sorted(trial.owned(wrapper) - seen):
+        made = trial.result.heap.objects[number]
+        if made.extra == MODEL and len(trial.owned(number)) > 1 and _waited_for(trial, number):
+            yield made
 
 
 def _perhaps(trial: Trial, wrapper: int, seen: set[int]) -> Iterator[tuple[Object, Object]]:

@@ -8,6 +8,7 @@ from dpmigrate.execution import placements
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.joins import join
 from dpmigrate.execution.names import SOME
+from dpmigrate.execution.objects import Object
 from dpmigrate.execution.values import (
     NONE,
     NOTHING,
@@ -176,8 +177,27 @@ def part(site: Site) -> Value:
     made = site.object
     assert made is not None
     key = site.m.constant(site.get(1) or NOTHING)
-    word = site.word if key is None else f"[{key.value}]"
-    held = site.m.heap.read((made.number, word))
+    return _part(site, made, site.word if key is None else f"[{key.value}]")
+
+
+def children(site: Site) -> Value:
+    """``model.children()``; of a library's model they are not seen: parts of it, and not the whole."""
+    made = site.object
+    if made is None or made.extra != MODEL:
+        return modules(site)
+    new = not site.m.heap.read((made.number, "children"))
+    each = _part(site, made, "children")
+    if new:
+        modes = [(n, v) for n, v in site.m.heap.peek(made.number) if str(n).startswith("mode ")]
+        for o in site.m.objects(each):
+            for name, held in modes:
+                site.m.heap.write((o.number, name), held)
+    listed = items([SETTING, each]) if site.word.startswith("named") else each
+    return site.m.listed([listed], site.node, site.frame, exact=False)
+
+
+def _part(site: Site, made: Object, word: str) -> Value:
+    held = site.m.bound(site.m.heap.read((made.number, word)) or NOTHING)
     if held:
         return held
     inner = site.m.heap.new(
@@ -234,8 +254,9 @@ to cuda cpu float double half type share_memory compile bfloat16 to_empty
     Row(methods(_ANY, "train eval"), mode, source=DOC),
     Row(methods(_ANY, "parameters named_parameters get_parameter"), parameters, source=DOC),
     Row(methods(_ANY, """
-modules named_modules children named_children get_submodule
+modules named_modules get_submodule
 """), modules, source=DOC),
+    Row(methods(_ANY, "children named_children"), children, source=DOC),
     Row(methods(_ANY, "buffers named_buffers"), tensors, source=DOC),
     Row(methods(_ANY, "get_buffer"), tensor, source=DOC),
     Row(methods(_ANY, "state_dict"), state, source=DOC),

@@ -5,7 +5,8 @@ In the model's class in this program: a layer that `__init__` makes and nothing 
 step to step (a random number, the samples, the step, an argument that the training loop varies); one of several layers chosen by such a value; a layer
 that goes only into an output that no training step puts into its loss (`features, logits = model(x)`). Where nothing of this is seen, `apply`
 executes the result on paper: a layer of the model that no loss reaches there (`self.blocks[0](x)` where there are two), or that is frozen after the wrap, is
-found as well.
+found as well. So is a model of a library of which only parts are used and not the whole (`self.encoder.layer1(x)` of a `resnet18`, `forward_features`): what
+else it holds, as its last layer, is not seen.
 
 ## Why it matters
 DistributedDataParallel waits for the gradient of every parameter: the second step stops with "Expected to have finished reduction in the prior iteration".
