@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from dpmigrate.facts.names import last, position
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.outside import COMMANDS, changes_files, fetches
-from dpmigrate.judge import SAVES
+from dpmigrate.judge import SAVES, writes_by_mode
 
 if TYPE_CHECKING:
     from dpmigrate.facts.script import Script
@@ -55,6 +56,32 @@ def archives(script: Script) -> Iterator[ast.Call]:
     yield from (call for call in script.calls(*_ARCHIVES) if _writing(script, script.argument(call, "mode", 1)))
 
 
+def openers(script: Script) -> Iterator[ast.Call]:
+    """The calls by which a library that no table knows for that opens a file for writing, under a name that all ranks would have: it is given a path, and
+    a mode that writes. Where it may read as well (``"r+"``) the others would have nothing to read.
+    """
+    known = {script.names.parent[path] for path in opened(script)} | set(archives(script))
+    for call in script.roles.calls:
+        if position(call) in script.files_of_all and call not in known and _writes_alone(script, script.argument(call, "mode", 1)):
+            around = (call, *script.names.ancestors(call))
+            whole = any(isinstance(c, ast.Call) and saves(script, c) for c in around)  # that statement is rank 0's as a whole
+            if not whole and not _parts_are_read(script, call):
+                yield call
+
+
+def _parts_are_read(script: Script, call: ast.Call) -> bool:
+    """Whether items are taken of what a call gives, by the name that it gets: the other ranks would have none."""
+    given = script.names.parent[call]
+    targets = [given.optional_vars] if isinstance(given, ast.withitem) else given.targets if isinstance(given, ast.Assign) else []
+    named = {t.id for t in targets if isinstance(t, ast.Name)}
+    return any(isinstance(n, ast.Subscript) and isinstance(n.value, ast.Name) and n.value.id in named for n in walk(script.names.function(call)))
+
+
+def _writes_alone(script: Script, mode: ast.expr | None) -> bool:
+    words = _words(script, mode)
+    return bool(words) and all(writes_by_mode(word) and "+" not in word for word in words)
+
+
 def _writing(script: Script, mode: ast.expr | None) -> bool:
     """A mode that writes, whichever of its values it has: letters of a mode, and one of those that write."""
     words = [set(word.partition(":")[0]) for word in _words(script, mode)]
@@ -81,7 +108,7 @@ def saves(script: Script, call: ast.Call) -> bool:
 
 def makers(script: Script) -> frozenset[ast.AST]:
     """Every call that makes files by itself; to create or remove a directory is not enough."""
-    found: set[ast.AST] = {script.names.parent[path] for path in opened(script)} | set(archives(script))
+    found: set[ast.AST] = {script.names.parent[path] for path in opened(script)} | set(archives(script)) | set(openers(script))
     return frozenset(found | {call for call in script.roles.calls if _makes(script, call)})
 
 

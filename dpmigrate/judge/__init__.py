@@ -46,7 +46,7 @@ from dpmigrate.judge import (
     wrapped,
 )
 from dpmigrate.judge.bent import Bent
-from dpmigrate.judge.file_calls import SAVES
+from dpmigrate.judge.file_calls import SAVES, writes_by_mode
 from dpmigrate.judge.shared_files import asked_early, written_anew, written_by_all
 from dpmigrate.judge.trial import Fault, Trial, before, executed
 from dpmigrate.program import Program
@@ -153,5 +153,5 @@ def _means(case: Trial) -> bool:
 
 __all__ = [
     "ALONE", "APART", "COUPLED", "SAVES", "TOTALS", "Bent", "Fault", "Judgement", "Trial", "asked_early", "before", "executed", "faults", "judged",
-    "unfinished", "written_anew", "written_by_all",
+    "unfinished", "writes_by_mode", "written_anew", "written_by_all",
 ]  # fmt: skip

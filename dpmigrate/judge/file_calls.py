@@ -9,7 +9,23 @@ from typing import TYPE_CHECKING
 
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.machine import Frame
-from dpmigrate.execution.values import NOTHING, Bound, Const, Data, Foreign, Ref, Unknown, Value, const, known
+from dpmigrate.execution.objects import UNSEEN
+from dpmigrate.execution.placements import Kind
+from dpmigrate.execution.values import (
+    NOTHING,
+    Atom,
+    Bound,
+    Const,
+    Data,
+    Foreign,
+    Ref,
+    Setting,
+    Unknown,
+    Value,
+    atom_placement,
+    const,
+    known,
+)
 from dpmigrate.judge.spelt_paths import SUFFIX, bare, folder, last, listed_folders, loops_of, makes_path, named, named_after
 from dpmigrate.library.pure import family_of
 
@@ -28,14 +44,26 @@ _FUNCTIONS = ("write",)
 _OF_PATHS = ("write_text", "write_bytes", "touch")
 _MOVES = frozenset({f"shutil.{n}" for n in ("copy", "copy2", "copyfile", "copytree", "move")} | {"os.rename", "os.replace", "os.renames"})
 _OPENS = frozenset({
-    "builtins.open", "io.open", "codecs.open", "gzip.open", "bz2.open", "lzma.open", "zipfile.ZipFile", "tarfile.open", "h5py.File",
+    "builtins.open", "io.open", "codecs.open", "gzip.open", "bz2.open", "lzma.open", "zipfile.ZipFile", "tarfile.open", "h5py.File", "zarr.open",
+    "pandas.HDFStore", "pandas.ExcelWriter",
 })  # fmt: skip
+#: names of what opens a file
+_OPENERS = re.compile("open|writer|file", re.IGNORECASE)
+#: names of parameters for paths
+_PATHS = re.compile("path|file|name|ur[il]", re.IGNORECASE)
 _LISTS = frozenset({"os.listdir", "os.scandir", "os.walk", "glob.glob", "glob.iglob"})
 _LISTING = frozenset({"listdir", "scandir", "walk", "glob", "iglob", "rglob", "iterdir"})
 _QUESTIONS = frozenset({f"os.path.{n}" for n in ("exists", "isfile", "lexists", "getsize", "getmtime", "getctime")} | {"os.stat"})
 _METHODS_OF_PATHS = frozenset({"exists", "is_file", "stat", "read_text", "read_bytes"})
 _LISTING_METHODS = frozenset({"iterdir", "glob", "rglob"})
 _READS = re.compile(r"(read_\w+|imread|mimread|load(txt|mat)?|fromfile|genfromtxt|open)$")
+
+
+def writes_by_mode(mode: object) -> bool:
+    """Whether a value is a mode in which a file is opened for writing: letters of a mode, with one
+    that writes.
+    """
+    return isinstance(mode, str) and 0 < len(mode) < 5 and set(mode) <= set("rwaxbt+") and bool(set(mode) & set("wax+"))
 
 
 class FileCall:
@@ -55,9 +83,11 @@ class FileCall:
 
     @property
     def saves(self) -> bool:
-        """Whether the call itself makes a file, and does not only open one."""
+        """Whether the call itself makes a file, and does not only open one as Python's own do."""
         if self._name.startswith((RUNTIME, "builtins.", "dpmigrate")):
             return False
+        if self._opens:
+            return True
         if SAVES.match(self._word) is not None and self._name != "torch.save":
             return True
         return self._word in _FUNCTIONS and not self._method and family_of(self._name) is not None
@@ -73,8 +103,42 @@ class FileCall:
                 yield from self._given[:1]
         elif self._method and self._word in _OF_PATHS:
             yield from self._receiver()
+        elif self._opens:
+            yield from self._first
         elif self.saves:
             yield from ((e, v) for e, v in self._given if self._is_path(e, v))
+
+    @property
+    def _opens(self) -> bool:
+        """Whether a function of a library that no table knows for that opens a file for writing: it is
+        given a path, and a mode that writes, and is named so or says that it is a mode.
+        """
+        if self._method or self._name in _OPENS or self._name.startswith(("torch.", "os.", "tempfile.")):
+            return False
+        mode = self._arguments.get(1, "mode")
+        if not self._first or not writes_by_mode(known(mode or NOTHING)):
+            return False
+        path, v = self._first[0]
+        if "mode" in self._arguments.keywords or _OPENERS.search(self._word):
+            return bool(v) and all(map(self._may_be_text, v))
+        return self._word[:1].isupper() and self._is_path(path, v)
+
+    @property
+    def _first(self) -> list[tuple[ast.expr, Value]]:
+        """The first argument, or the one that is named as a path."""
+        if self._arguments.positional:
+            return self._given[:1]
+        named = {k.value for k in self._node.keywords if k.arg and _PATHS.search(k.arg)}
+        return [(e, v) for e, v in self._given if e in named][:1]
+
+    @property
+    def at_one_path(self) -> bool:
+        """Whether the paths that are written are the same on every rank, as far as it is known; of what
+        is opened for writing that is taken for granted where nothing is known.
+        """
+        kinds = (Kind.UNIFORM, Kind.UNKNOWN) if self._opens else (Kind.UNIFORM,)
+        found = [v for _, v in self.written()]
+        return all(v and all(isinstance(a, Const | Setting) or atom_placement(a).kind in kinds for a in v) for v in found)
 
     def keys_asked(self) -> frozenset[str]:
         """The files, or folders, that are asked for."""
@@ -184,6 +248,14 @@ class FileCall:
         if any(isinstance(e, ast.Call) and last(e.func) in ("BytesIO", "StringIO") for e in made):
             return False
         return named(path) or any(makes_path(e) for e in (path, *made))
+
+    def _may_be_text(self, a: Atom) -> bool:
+        """Whether an atom may be a path, for all that is known of it."""
+        if isinstance(a, Const):
+            return isinstance(a.value, str)
+        if isinstance(a, Ref):
+            return self._m.heap.objects[a.object].kind in UNSEEN
+        return isinstance(a, Setting | Unknown) or (isinstance(a, Data) and a.kind == "text")
 
     def _bound(self, path: ast.expr) -> Iterator[ast.expr]:
         """What a variable is given in its function."""

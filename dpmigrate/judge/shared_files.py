@@ -16,7 +16,6 @@ from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.engine import Execution
 from dpmigrate.execution.machine import PROCESS, Frame
 from dpmigrate.execution.objects import Location
-from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import (
     NOTHING,
     Atom,
@@ -28,7 +27,6 @@ from dpmigrate.execution.values import (
     Setting,
     Unknown,
     Value,
-    atom_placement,
     const,
 )
 from dpmigrate.judge.file_calls import RUNTIME, FileCall
@@ -66,7 +64,7 @@ def noted(m: Judged, callee: Value, arguments: Arguments, node: ast.AST, frame: 
             _remember(m, RECENT, keys)
         if any(_held(m, READING) & set(call.entries(e)) for e, _ in written):
             m.event(REWRITES, node, frame)
-    if call.saves and written and all(_one(v) for _, v in written):
+    if call.saves and written and call.at_one_path:
         m.event(WRITES, node, frame)
     if asked and m.parted is None:
         m.questions.setdefault(node, None)
@@ -127,8 +125,3 @@ def _name(m: Judged, atom: Atom, node: ast.AST) -> str:
     if not unseen or isinstance(atom, Bound) or not isinstance(func, ast.Attribute) or func.attr in m.own_names:
         return ""
     return f".{func.attr}"
-
-
-def _one(path: Value) -> bool:
-    """Whether a path is the same on every rank, as far as it is known."""
-    return bool(path) and all(isinstance(a, Const | Setting) or atom_placement(a).kind is Kind.UNIFORM for a in path)

@@ -2,8 +2,8 @@
 
 ## What it finds
 `open(path, "w")`, `path.open("w")` and the other writing modes, `logging.FileHandler(path)`, `logging.basicConfig(filename=…)`, loguru's
-`logger.add(path)`, and archives: `h5py.File(path, "w")`, `zipfile.ZipFile(path, "w")`. `os.fsync(…)` and `os.fdatasync(…)`, which bring such a file to the
-disk.
+`logger.add(path)`, and archives: `h5py.File(path, "w")`, `zipfile.ZipFile(path, "w")`. What else of a library is given a path and a mode that writes:
+`jsonlines.open(path, mode="a")`. An execution of the program on paper says so. `os.fsync(…)` and `os.fdatasync(…)`, which bring such a file to the disk.
 
 ## Why it matters
 The ranks overwrite each other, or their lines are mixed.
@@ -19,12 +19,13 @@ log = open(ddp.main_path("log.csv"), "w")
 which is `os.devnull` on the other ranks, so the code that writes stays as it is. For the mode `"x"`, which wants a file that is not there, it is
 `ddp.main_path("log.csv", new=True)`: a file of its own in a temporary directory on the other ranks, removed at the end.
 
-An archive cannot be written to `os.devnull`: `ddp.main_only(h5py.File, path, "w")` is an object without effect on the other ranks. `os.devnull` cannot be
-synced either, so rank 0 alone does that (`if ddp.is_main():`): a stream that syncs itself would otherwise fail on the other ranks, and at the end of the
-program at the latest.
+An archive cannot be written to `os.devnull`, nor is it known of what another library opens: `ddp.main_only(h5py.File, path, "w")` is an object without
+effect on the other ranks. `os.devnull` cannot be synced either, so rank 0 alone does that (`if ddp.is_main():`): a stream that syncs itself would otherwise
+fail on the other ranks, and at the end of the program at the latest.
 
 ## When it is not fixed
-When it is not known which values the mode may have, or some of them read.
+When it is not known which values the mode may have, or some of them read. Neither is what a library opens to write and read (`np.memmap(path, mode="w+")`):
+such a program is refused.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, MainOnly, Wrap
 from dpmigrate.facts.script import Script
-from dpmigrate.facts.written import archives, must_be_new, opened
+from dpmigrate.facts.written import archives, must_be_new, opened, openers
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
 from dpmigrate.rules._edits import by_main
@@ -46,7 +47,7 @@ def file_written_by_every_rank(script: Script) -> Iterator[Hit]:
             new = ", new=True" if must_be_new(script, path) else ""
             edit = Wrap(script.span(path), f"{script.ddp}.main_path({{}}{new})")
             yield Hit(path, "every rank would write this file", (edit, AddImport(script.import_line)))
-    for call in archives(script):
+    for call in (*archives(script), *openers(script)):
         if not script.made_once(call):
             yield Hit(call, "every rank would write this file", (MainOnly(script.span(call), f"{script.ddp}.main_only"), AddImport(script.import_line)))
     for call in script.calls("os.fsync", "os.fdatasync"):

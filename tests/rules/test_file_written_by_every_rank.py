@@ -17,7 +17,11 @@ from tests.rules.program import after, found
         pytest.param({"end": "open(mode='w')"}, id="no path"),
         pytest.param({"end": "open('a', 3)"}, id="a mode that is no text"),
         pytest.param({"end": "print(\"open('a', 'w')\")  # open('a', 'w')"}, id="in a string and a comment"),
-        pytest.param({"imports": "from PIL import Image", "end": "Image.open('a', 'w')"}, id="another library's open"),
+        pytest.param({"imports": "from PIL import Image", "end": "Image.open('a', 'r')"}, id="another library's open, to read"),
+        pytest.param({"imports": "import lib", "end": "lib.plot([3.0, 4.0], 'x')\nlib.join('a', 'x')\nlib.draw('a.txt', 'wide')"}, id="no mode, or no path"),
+        pytest.param({"imports": "import lib", "end": "for i in range(3):\n    x = lib.File('a.dat', 'r+')"}, id="what writes and reads"),
+        pytest.param({"imports": "import lib", "end": "with lib.File('a.dat', 'a') as f:\n    x = f['x']"}, id="what is read in part"),
+        pytest.param({"imports": "import lib", "end": "if rank == 0:\n    lib.File('a.dat', 'w')", "setup": "import os\nrank = int(os.environ['RANK'])"}, id="rank 0 alone"),
         pytest.param({"imports": "import logging", "end": "logging.basicConfig(level=3)"}, id="logging without a file"),
         pytest.param({"imports": "import logging", "end": "logging.basicConfig(filename=None)"}, id="logging to no file"),
         pytest.param({"imports": "import logging", "end": "logging.FileHandler()"}, id="a handler without a path"),
@@ -93,6 +97,19 @@ def test_a_path_that_is_opened(line: str, new: str) -> None:
     ],
 )
 def test_archives(imports: str, line: str, new: str) -> None:
+    assert after(imports=imports, end=line) == [new]
+
+
+@pytest.mark.parametrize(
+    ("imports", "line", "new"),
+    [
+        pytest.param("import lib", "with lib.open('a', 'a') as f:\n    f.write(3)", "with ddp.main_only(lib.open, 'a', 'a') as f:", id="by its name"),
+        pytest.param("import lib", "f = lib.Thing(path='a', mode='wb')", "f = ddp.main_only(lib.Thing, path='a', mode='wb')", id="by its mode"),
+        pytest.param("import lib", "f = lib.Thing(f'{lib.folder()}/a.txt', 'x')", "f = ddp.main_only(lib.Thing, f'{lib.folder()}/a.txt', 'x')", id="by its path"),
+        pytest.param("from lib import open as o", "o(os.environ['OUT'], 'w').put(3)", "ddp.main_only(o, os.environ['OUT'], 'w').put(3)", id="at once"),
+    ],
+)
+def test_what_a_library_opens_that_no_table_knows(imports: str, line: str, new: str) -> None:
     assert after(imports=imports, end=line) == [new]
 
 
