@@ -14,13 +14,13 @@ from dpmigrate.execution.engine import Execution
 from dpmigrate.execution.objects import Object
 from dpmigrate.execution.placements import EQUAL
 from dpmigrate.execution.trace import Event
-from dpmigrate.execution.values import Atom, Bound, Const, Data, Items, Ref, Setting, const, data, placement_of
+from dpmigrate.execution.values import NOTHING, Atom, Bound, Const, Data, Items, Ref, Setting, const, data, placement_of
 from dpmigrate.facts.loops import BatchLoop
 from dpmigrate.facts.names import FunctionNode, Names
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.phases import Phases
 from dpmigrate.facts.roles import Roles
-from dpmigrate.judge import asked_early, before, unfinished, written_anew, written_by_all
+from dpmigrate.judge import PASSED_IN, asked_early, before, tensor_on_cpu, unfinished, written_anew, written_by_all
 from dpmigrate.library.module_tree import owned
 from dpmigrate.library.sites import GROWN
 from dpmigrate.program import Program
@@ -66,6 +66,15 @@ class Executed:
         result = before(self._program)
         events = [e for e in result.trace.of(GROWN) if _place(e.node) == _place(joined)]
         return result.trace.ended is None and bool(events) and all(e.values["empty"] == const(True) for e in events)
+
+    def on_cpu(self, call: ast.Call, argument: str, *, always: bool) -> bool:
+        """Whether a wrapper is given, by an argument's place or name, a tensor that may have been made on the CPU and not moved since, and nothing else that
+        is known; ``always``: nor None.
+        """
+        result = before(self._program)
+        events = [e for e in result.trace.of(PASSED_IN) if _place(e.node) == _place(call)]
+        given = [e.values.get(argument, NOTHING) for e in events]
+        return result.trace.ended is None and bool(given) and all(tensor_on_cpu(result, v, always=always) for v in given)
 
     @property
     def unknown(self) -> set[str]:

@@ -47,6 +47,7 @@ from dpmigrate.judge import (
 )
 from dpmigrate.judge.bent import Bent
 from dpmigrate.judge.file_calls import SAVES, writes_by_mode
+from dpmigrate.judge.left_on_cpu import PASSED_IN, tensor_on_cpu
 from dpmigrate.judge.shared_files import asked_early, written_anew, written_by_all
 from dpmigrate.judge.trial import Fault, Trial, before, executed
 from dpmigrate.program import Program
@@ -152,6 +153,6 @@ def _means(case: Trial) -> bool:
 
 
 __all__ = [
-    "ALONE", "APART", "COUPLED", "SAVES", "TOTALS", "Bent", "Fault", "Judgement", "Trial", "asked_early", "before", "executed", "faults", "judged",
-    "unfinished", "writes_by_mode", "written_anew", "written_by_all",
+    "ALONE", "APART", "COUPLED", "PASSED_IN", "SAVES", "TOTALS", "Bent", "Fault", "Judgement", "Trial", "asked_early", "before", "executed", "faults", "judged",
+    "tensor_on_cpu", "unfinished", "writes_by_mode", "written_anew", "written_by_all",
 ]  # fmt: skip

@@ -116,7 +116,8 @@ class Judged(Wrapping, Handling):
         """An operator; what the number of ranks multiplies is a number."""
         if isinstance(op, ast.Mult):
             multiplied(self, left, right, node, frame)
-        return super().operate(op, left, right, node, frame, carries=carries)
+        result = super().operate(op, left, right, node, frame, carries=carries)
+        return left_on_cpu.carried(self, result, (*left, *right))
 
     def _compared(self, node: ast.Compare, left: Value, rights: list[Value], frame: Frame) -> Value:
         """A comparison; how many samples a rank has had is held against what is meant for all."""

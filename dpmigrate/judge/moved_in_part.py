@@ -13,6 +13,7 @@ from dpmigrate.judge.notes import MOVED
 from dpmigrate.library.layers import has_parameters
 from dpmigrate.library.module_tree import owned
 from dpmigrate.library.modules import MODEL
+from dpmigrate.program import Program
 
 if TYPE_CHECKING:
     from dpmigrate.judge.judged import Judged
@@ -40,11 +41,15 @@ def _elsewhere(layer: Object) -> bool:
     return not isinstance(call, ast.Call) or any(k.arg in (None, "device") for k in call.keywords)
 
 
+def sets_default(program: Program) -> bool:
+    """Whether the program sets the device on which new tensors are made."""
+    named = (n for p in program.parts for n in ast.walk(p.tree) if isinstance(n, ast.Attribute))
+    return any(n.attr in ("set_default_device", "set_default_tensor_type") for n in named)
+
+
 def faults(trial: Trial) -> Iterator[Fault]:
     """Models of which only some layers were moved, where the program sets no device for new layers."""
-    program = trial.result.program
-    named = (n for p in program.parts for n in ast.walk(p.tree) if isinstance(n, ast.Attribute))
-    if any(n.attr in ("set_default_device", "set_default_tensor_type") for n in named):
+    if sets_default(trial.result.program):
         return
     for event in trial.result.trace.of(_EVENT):
         words = "some layers of this model were moved to a device, and others were not"

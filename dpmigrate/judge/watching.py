@@ -26,6 +26,7 @@ from dpmigrate.execution.values import (
     unknown,
     value,
 )
+from dpmigrate.judge import left_on_cpu
 from dpmigrate.judge.given import foreign, given
 from dpmigrate.judge.notes import (
     AUTOCAST,
@@ -155,7 +156,9 @@ class Watching(Tables):
         if made is None or not (through or kinds & MODULES) or m.heap.read(INSIDE) == const(True):
             return super().called(m, receiver, arguments, node, frame)
         own = NOTHING if through else _evaluated(m, made, arguments, node, frame)
-        if not through:
+        if through:
+            left_on_cpu.passed(m, value(Ref(made.number)), arguments, node, frame)
+        else:
             given = Site(cast("Execution", m), "", arguments, node, frame).flat(arguments.joined())
             m.event("judge bare", node, frame, module=value(Ref(made.number)), given=given)
         mode = m.heap.read((made.number, "mode training")) or const(True)

@@ -1,7 +1,8 @@
 """The batch stays on the CPU: DataParallel moved it.
 
 ## What it finds
-Calls of a model that was in DataParallel with a part of the batch as the loader gave it, never moved to a device (`model(images)`, `model(Variable(images))`).
+Calls of a model that was in DataParallel with a part of the batch as the loader gave it, never moved to a device (`model(images)`, `model(Variable(images))`),
+or with a tensor that the program has made on the CPU, wherever it has (`model(torch.randn(8, 16))`, `model(noise(8, "cpu"))`).
 
 ## Why it matters
 DataParallel's `forward` copies its inputs to the GPUs. DistributedDataParallel does so for its own `forward`, too, but evaluation calls the bare module,
@@ -45,11 +46,13 @@ def batch_left_on_cpu(script: Script) -> Iterator[Hit]:
     for p in script.roles.forwards:
         if script.roles.wrapped(p.model) is False:
             continue
-        for given in (*p.call.args, *(k.value for k in p.call.keywords)):
+        named = ((k.arg or "", k.value) for k in p.call.keywords)
+        for argument, given in (*((str(i), a) for i, a in enumerate(p.call.args)), *named):
             kinds = _left(script, given, frozenset())
-            if kinds == {"part"}:
+            made = kinds not in ({"part"}, {"batch"}) and script.executed.on_cpu(p.call, argument, always=not _returned(script, given))
+            if kinds == {"part"} or made:
                 edits = (Wrap(script.span(given), f"{{}}.to({script.ddp}.device())"), AddImport(script.import_line))
-                yield Hit(given, "DataParallel moved this part of the batch to the GPU", edits)
+                yield Hit(given, f"DataParallel moved this {'tensor' if made else 'part of the batch'} to the GPU", edits)
             elif kinds == {"batch"}:
                 yield Hit(
                     given,
@@ -81,6 +84,16 @@ def _left(script: Script, node: ast.expr, seen: frozenset[str]) -> set[str]:
         else:
             found.add("?")
     return found
+
+
+def _returned(script: Script, node: ast.expr) -> bool:
+    """Whether it is what a function of the program makes: None only where that ends without a return, which no caller counts on."""
+    if isinstance(node, ast.Name):
+        bound = list(script.names.bindings(script.names.scope_of[node], node.id))
+        return bool(bound) and all(b.how == "assign" and not b.path and isinstance(b.value, ast.Call) and _returned(script, b.value) for b in bound)
+    functions = [f for f, _ in script.values.targets(node)] if isinstance(node, ast.Call) else []
+    returns = [n.value for f in functions for n in walk(f) if isinstance(n, ast.Return)]
+    return bool(returns) and all(isinstance(v, ast.Call | ast.BinOp | ast.Subscript) for v in returns)
 
 
 def _given(script: Script, target: ast.AST) -> set[str]:

@@ -38,3 +38,18 @@ def test_the_program_knew_better() -> None:
     for step, refused in [("net(x)", False), ("net(x.cuda())", True)]:
         found = faults(wrong, before(result(step=step)))
         assert any(f.invariant == left_on_cpu.NAME for f in found) is refused
+
+
+@pytest.mark.parametrize(
+    ("original", "new", "refused"),
+    [
+        pytest.param("nn.DataParallel(net)(torch.ones(3, 2))", "net(torch.ones(3, 2))", True, id="made on the CPU"),
+        pytest.param("nn.DataParallel(net)(torch.ones(3, 2))", "net(torch.ones(3, 2).to(ddp.device()))", False, id="moved"),
+        pytest.param("nn.DataParallel(net)(x.cpu())", "net(x.cpu())", True, id="brought back"),
+        pytest.param("net(torch.ones(3, 2))", "net(torch.ones(3, 2))", False, id="nothing moved it before"),
+        pytest.param("torch.set_default_device('cuda')", "torch.set_default_device('cuda')\nnet(torch.ones(3, 2))", False, id="made on the GPU by default"),
+    ],
+)
+def test_what_a_wrapper_moved(original: str, new: str, refused: bool) -> None:
+    found = faults(result(step=new), before(result(step=original)))
+    assert any(f.invariant == left_on_cpu.NAME for f in found) is refused
