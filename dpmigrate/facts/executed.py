@@ -20,7 +20,7 @@ from dpmigrate.facts.names import FunctionNode, Names
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.phases import Phases
 from dpmigrate.facts.roles import Roles
-from dpmigrate.judge import PASSED_IN, asked_early, before, tensor_on_cpu, unfinished, written_anew, written_by_all
+from dpmigrate.judge import PASSED_IN, asked_before_writing, asked_early, before, tensor_on_cpu, unfinished, written_anew, written_by_all
 from dpmigrate.library.module_tree import owned
 from dpmigrate.library.sites import GROWN
 from dpmigrate.program import Program
@@ -194,6 +194,11 @@ def unfinished_loads(program: Program) -> set[Place]:
 def early_questions(program: Program) -> set[Place]:
     """Where the program asks for a file, or reads one, that it has written just before: rank 0, which alone writes, may still be at it."""
     return {_place(node) for node in asked_early(before(program))}
+
+
+def racing(program: Program) -> set[Place]:
+    """Where the program asks for a file that it writes next: rank 0, which alone writes, may have done so when another rank asks."""
+    return {_place(node) for node in asked_before_writing(before(program))}
 
 
 def files_of_all(program: Program) -> set[Place]:

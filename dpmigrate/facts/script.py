@@ -14,7 +14,7 @@ from dpmigrate.facts.control import uniform
 from dpmigrate.facts.decisions import drawn
 from dpmigrate.facts.dormant import take_out
 from dpmigrate.facts.entry import Entry, find_entry
-from dpmigrate.facts.executed import Executed, early_questions, files_in_turn, files_of_all, take_out_untrained, training_side, unfinished_loads
+from dpmigrate.facts.executed import Executed, early_questions, files_in_turn, files_of_all, racing, take_out_untrained, training_side, unfinished_loads
 from dpmigrate.facts.folders import folder_loops
 from dpmigrate.facts.inputs import InputGradient, input_gradients
 from dpmigrate.facts.loops import BatchLoop, rounds
@@ -393,6 +393,11 @@ class Script:
     def early_questions(self) -> frozenset[tuple[int, int]]:
         """Where the program asks for a file that it has written just before."""
         return frozenset(early_questions(self.program))
+
+    @cached_property
+    def racing_questions(self) -> frozenset[tuple[int, int]]:
+        """Where the program asks for a file that it writes next."""
+        return frozenset(racing(self.program))
 
     @cached_property
     def files_of_all(self) -> frozenset[tuple[int, int]]:

@@ -31,6 +31,7 @@ from dpmigrate.judge import (
     moved_in_part,
     own_totals,
     parted,
+    raced,
     replicas,
     scaling,
     sharded,
@@ -48,14 +49,14 @@ from dpmigrate.judge import (
 from dpmigrate.judge.bent import Bent
 from dpmigrate.judge.file_calls import SAVES, writes_by_mode
 from dpmigrate.judge.left_on_cpu import PASSED_IN, tensor_on_cpu
-from dpmigrate.judge.shared_files import asked_early, written_anew, written_by_all
+from dpmigrate.judge.shared_files import asked_before_writing, asked_early, written_anew, written_by_all
 from dpmigrate.judge.trial import Fault, Trial, before, executed
 from dpmigrate.program import Program
 
 COUPLED, APART, ALONE, TOTALS = totals.COUPLED, totals.APART, files.ALONE, own_totals.NAME
 unfinished = files.unfinished
 _INVARIANTS = (
-    bound, group, given, wrapped, sharded, epochs, streams, parted, totals, own_totals, chosen, unused, backwards, files,
+    bound, group, given, wrapped, sharded, epochs, streams, parted, raced, totals, own_totals, chosen, unused, backwards, files,
     devices, classes, counts, compared, used, weighted, left_on_cpu, moved_in_part, handlers, trackers, workers,
     scaling, statistics, replicas, windows,
 )  # fmt: skip
@@ -153,6 +154,6 @@ def _means(case: Trial) -> bool:
 
 
 __all__ = [
-    "ALONE", "APART", "COUPLED", "PASSED_IN", "SAVES", "TOTALS", "Bent", "Fault", "Judgement", "Trial", "asked_early", "before", "executed", "faults", "judged",
-    "tensor_on_cpu", "unfinished", "writes_by_mode", "written_anew", "written_by_all",
+    "ALONE", "APART", "COUPLED", "PASSED_IN", "SAVES", "TOTALS", "Bent", "Fault", "Judgement", "Trial", "asked_before_writing", "asked_early", "before",
+    "executed", "faults", "judged", "tensor_on_cpu", "unfinished", "writes_by_mode", "written_anew", "written_by_all",
 ]  # fmt: skip

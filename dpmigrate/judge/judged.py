@@ -77,6 +77,8 @@ class Judged(Wrapping, Handling):
         self.written_apart: frozenset[str] = frozenset()
         #: the calls by which all ranks ask for a file, out of turn
         self.questions: dict[ast.AST, None] = {}
+        #: the questions about files, by their places
+        self.asked_at: dict[str, ast.AST] = {}
         #: whether rank 0 may still be removing a folder
         self.removing = False
         # what a call finds is the same then before and after the first module is called, and before and

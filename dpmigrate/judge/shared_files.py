@@ -39,10 +39,14 @@ if TYPE_CHECKING:
 WRITES, ASKS = "judge file written", "judge file asked for"
 #: the event of a file that rank 0 writes while the others may be reading it
 REWRITES = "judge file written anew"
+#: the event of a question about a file that rank 0 writes before the ranks meet again
+OVERTAKES = "judge file written after a question"
 #: a field of the process: the files that rank 0 alone has written since the ranks met
 RECENT = (PROCESS, "judge files written")
 #: files of a folder that all ranks have read since they met
 READING = (PROCESS, "judge files of a folder")
+#: files that all ranks have asked for since they met, each with the place of the question
+ASKED = (PROCESS, "judge questions about files")
 
 def noted(m: Judged, callee: Value, arguments: Arguments, node: ast.AST, frame: Frame) -> None:
     """Note of a call, before it is made, what files it writes or asks for."""
@@ -64,12 +68,18 @@ def noted(m: Judged, callee: Value, arguments: Arguments, node: ast.AST, frame: 
             _remember(m, RECENT, keys)
         if any(_held(m, READING) & set(call.entries(e)) for e, _ in written):
             m.event(REWRITES, node, frame)
+        own = {k for e, v in written for k in call.keys(e, v)}
+        for place in sorted(a.partition(" ")[0] for a in _held(m, ASKED) if a.partition(" ")[2] in own):
+            m.event(OVERTAKES, m.asked_at[place], frame)
     if call.saves and written and call.at_one_path:
         m.event(WRITES, node, frame)
     if asked and m.parted is None:
         m.questions.setdefault(node, None)
         if asked & (_held(m, RECENT) | m.written_apart):
             m.event(ASKS, node, frame)
+        place = f"{node.lineno}:{node.col_offset}"
+        m.asked_at[place] = node
+        _remember(m, ASKED, frozenset(f"{place} {k}" for k in asked))
         _remember(m, READING, frozenset(k for e, _ in call.read() for k in call.entries(e)))
 
 
@@ -89,6 +99,11 @@ def written_anew(m: Execution) -> Iterator[ast.AST]:
     return (e.node for e in events if e.values["of a sample"] == const(False))
 
 
+def asked_before_writing(m: Execution) -> Iterator[ast.AST]:
+    """The calls by which every rank asks for a file that rank 0 writes then: another one may ask later."""
+    return (e.node for e in m.trace.of(OVERTAKES))
+
+
 def _of_all(m: Execution, kind: str) -> Iterator[ast.AST]:
     events = m.trace.of(kind)
     return (e.node for e in events if e.parted is None and e.values["of a sample"] == const(False))
@@ -97,7 +112,7 @@ def _of_all(m: Execution, kind: str) -> Iterator[ast.AST]:
 def met(m: Judged) -> None:
     """All ranks have come to a place: rank 0 has written what it was writing."""
     m.written_apart = frozenset()
-    for at in (RECENT, READING):
+    for at in (RECENT, READING, ASKED):
         if m.heap.read(at):
             m.heap.write(at, const(frozenset[str]()))
 

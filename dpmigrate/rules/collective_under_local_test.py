@@ -3,7 +3,8 @@
 ## What it finds
 A training loop, or an evaluation that is split over the ranks, under an `if` (or after a `return`, or in a conditional
 expression) whose test may differ between ranks: `if val_loss < best: test(…)`. So may one that ends the program where a file is there
-(`if path.exists(): raise ValueError("refusing to overwrite")`): rank 0 goes on, and may have made it before another rank asks.
+(`if path.exists(): raise ValueError("refusing to overwrite")`): rank 0 goes on, and may have made it before another rank asks. And a test for a file that
+rank 0 writes next, where ranks that find it wait for each other: `if path.exists(): past = read(path)`.
 
 The same for whatever changes the course of the training beside its gradients: steps of a scheduler and `group["lr"] = …`, gradients that are clipped or set
 by hand, weights that are changed or restored, optimizers and losses that are replaced, flags and factors that later steps go by. And for the numbers that these
@@ -49,7 +50,9 @@ from dpmigrate.edit import AddImport
 from dpmigrate.facts.control import uniform
 from dpmigrate.facts.meetings import answers, plateau_metrics, waits_for_files
 from dpmigrate.facts.names import FunctionNode
+from dpmigrate.facts.raced import raced_tests
 from dpmigrate.facts.ranks import ends_before, local_tests, parted, stops_at_file
+from dpmigrate.facts.readback import rewritten
 from dpmigrate.facts.script import Script
 from dpmigrate.facts.steering import Kind
 from dpmigrate.model import Fix, Severity
@@ -62,10 +65,12 @@ _WHOLE = "make it of what is the same on every rank: counters, settings, or what
 @rule("DPM511", severity=Severity.ERROR, fix=Fix.SAFE, core=True)
 def collective_under_local_test(script: Script) -> Iterator[Hit]:
     tests: dict[ast.expr, None] = {}
-    places = [*script.meetings, *plateau_metrics(script), *(call for call, _ in waits_for_files(script)), *answers(script)]
+    files = (*waits_for_files(script), *rewritten(script))
+    places = [*script.meetings, *plateau_metrics(script), *(call for call, _ in files), *answers(script)]
     for place in places:
         found = dict.fromkeys((*local_tests(script.roles, place), *ends_before(script.roles, place)))
         tests |= {t: None for t in found if t not in tests and not script.alike(t)}
+    tests |= {t: None for t in raced_tests(script, places) if t not in tests}
     tests |= {t: None for t in stops_at_file(script.roles) if not script.made_once(t) and not parted(script.roles, t)}
     for node in _alone(script, places):
         if isinstance(node, ast.ExceptHandler):

@@ -95,3 +95,44 @@ def test_files_of_a_folder_that_are_written_anew(over: str, read: str, write: st
     assert (_ANEW in _said(_LOOP.format(over=over, read=read, write=write))) is wrong
     loop = _LOOP.format(over=over, read=read, write=write)
     assert _ANEW not in _said("if ddp.is_main():\n" + "\n".join(f"    {line}" for line in loop.splitlines()))
+
+
+_ALONE = "some ranks may not come here: they ask for a file that rank 0 may have written by then"
+_RECORDS = """\
+def read(path):
+    with open(path, 'rb') as f:
+        past = f.read()
+    ddp.barrier()
+    return past
+
+
+def write(path):
+    {test}
+        past = read(path)
+    {more}with open(ddp.main_path(path), 'wb') as f:
+        f.write(b'3')
+
+
+write('a.txt')
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "more", "wrong"),
+    [
+        pytest.param("if os.path.exists(path):", "", True, id="each rank asks"),
+        pytest.param("if ddp.from_main(os.path.exists(path)):", "", False, id="rank 0 asks for all"),
+        pytest.param("if os.path.exists(path):", "ddp.barrier()\n    ", False, id="they meet before it is written"),
+        pytest.param("if not os.path.exists(path):\n        pass\n    else:", "", True, id="the other branch"),
+        pytest.param("if os.path.exists('b.txt'):", "", False, id="another file"),
+    ],
+)
+def test_asked_before_it_is_written(test: str, more: str, wrong: bool) -> None:
+    assert any(s.startswith(_ALONE) for s in _said(_RECORDS.format(test=test, more=more))) is wrong
+
+
+def test_a_rank_that_finds_none_leaves() -> None:
+    early = "def past():\n    if not os.path.exists('a.txt'):\n        return None\n    ddp.barrier()\n    return 3\npast()\n"
+    write = "if ddp.is_main():\n    lib.Thing().save('a.txt')"
+    assert any(s.startswith(_ALONE) for s in _said(early + write))
+    assert not any(s.startswith(_ALONE) for s in _said(early + "ddp.barrier()\n" + write))

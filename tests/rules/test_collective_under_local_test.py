@@ -291,3 +291,39 @@ def test_a_window_that_a_loss_keeps(test: str, alike: bool) -> None:
 def test_passes_by_a_draw(step: str, line: str) -> None:
     text = whole(imports="import random", step=f"optimizer.zero_grad()\n{step}\nloss = F.cross_entropy(out, y)\nloss.backward()\noptimizer.step()")
     assert line in text
+
+
+_RECORD = """
+def past(path):
+    with open(path) as f:
+        found = json.load(f)
+    return found
+
+
+def record(path, number):
+    {test}
+        number += past(path)
+    with open(path, "w") as f:
+        json.dump(number, f)
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "new"),
+    [
+        pytest.param("if os.path.exists(path):", "if ddp.from_main(os.path.exists(path)):", id="a helper reads it"),
+        pytest.param("if not os.path.exists(path):\n        number = 0\n    else:", "if not ddp.from_main(os.path.exists(path)):", id="where it is missing"),
+    ],
+)
+def test_files_that_are_written_next(test: str, new: str) -> None:
+    """Rank 0 finds no file and writes it; a rank that asks after that would read it, and wait for the others."""
+    parts = {"imports": "import json\nimport os", "defs": _RECORD.format(test=test), "end": "record('best.json', 3)"}
+    made = whole(**parts)
+    assert new in made or new.replace("not ddp.from_main(os.path.exists(path))", "ddp.from_main(not os.path.exists(path))") in made, made
+    assert "ddp.barrier()" in made
+
+
+def test_a_way_out_before_a_file_is_read() -> None:
+    defs = _RECORD.format(test="number += past(path)\n    if number:").replace("    with open(path) as f", "    if not os.path.exists(path):\n        return 0\n    with open(path) as f", 1)
+    made = whole(imports="import json\nimport os", defs=defs.replace("        number += past(path)\n", "        number += 1\n", 1), end="record('best.json', 3)")
+    assert "from_main" in made and "ddp.barrier()" in made, made
