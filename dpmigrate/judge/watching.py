@@ -192,9 +192,11 @@ class Watching(Tables):
             own = {told_of(made.number): told}  # a function may go through several loaders
             places = samplers(m, atom)
             again = const(any(_as_before(m, n) for n, _ in places))
+            stream = m.heap.read(OWN["torch"]) or const(False)
             m.event(
-                "judge pass", node, frame, loader=value(Ref(made.number)), told=told, apart=apart, again=again, **own
-            )
+                "judge pass", node, frame, loader=value(Ref(made.number)), told=told, apart=apart, again=again,
+                stream=stream, **own,
+            )  # fmt: skip
             for at in () if node in peeks(cast("Execution", m).program) else places:
                 m.heap.write(at, USED)
                 m.heap.write((at[0], LAST_EPOCH), m.heap.read((at[0], EPOCH)) or NONE)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from dpmigrate.execution.joins import join
 from dpmigrate.execution.machine import Frame
-from dpmigrate.execution.values import NOTHING, Const, Setting, Value, const
+from dpmigrate.execution.values import NOTHING, Const, Ref, Setting, Value, const, value
 from dpmigrate.judge.cached import last_name
 from dpmigrate.program import Program
 
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from dpmigrate.judge.trial import Fault, Trial
 
 NAME = "the workers of all ranks have seeds of their own"
+_EARLY = "the workers of all ranks get the same seeds here: ddp.seed_ranks() has to come first"
+#: the streams that a worker begins with seeds of its own for
+_STREAMS = (*const("torch"), *const("numpy"), *const("random"))
 _PLAIN = (ast.BinOp, ast.UnaryOp, ast.Constant, ast.operator, ast.unaryop, ast.expr_context)
 
 
@@ -103,7 +106,9 @@ def _same(m: Judged, leaf: ast.AST, given: set[str], own: set[str], frame: Frame
 
 
 def faults(trial: Trial) -> Iterator[Fault]:
-    """Seeds of the workers of training loaders by their number alone, of streams that samples draw from."""
+    """Seeds of the workers of training loaders by their number alone, of streams that samples draw from;
+    and iterators over such loaders that are made while all ranks have one stream: it seeds the workers.
+    """
     drawn = {
         a for e in trial.result.trace.of("draw") if const(True)[0] in e.values["of a sample"]
         for a in e.values.get("stream", ())
@@ -115,6 +120,27 @@ def faults(trial: Trial) -> Iterator[Fault]:
         if event.node in begun and event.values["alike in workers"] == const(True) and drawn & {*event.values["streams"]}:
             words = "the workers of all ranks get the same seeds here: ddp.worker_number(…) numbers them"
             yield trial.fault(event.node, NAME, words)
+
+
+    if drawn & set(_STREAMS):
+        yield from (trial.fault(node, NAME, _EARLY) for node in _early(trial))
+
+
+def _early(trial: Trial) -> Iterator[ast.AST]:
+    """Where an iterator over a training loader is made before the ranks have streams of their own, and no
+    loop goes through the loader else.
+    """
+    passes = list(trial.result.trace.of("judge pass"))
+    for number in sorted(trial.sources):
+        own = [e for e in passes if e.values["loader"] == value(Ref(number))]
+        if all(isinstance(e.node, ast.Call) for e in own) and _has_workers(trial, number):
+            yield from dict.fromkeys(e.node for e in own if e.values["stream"] == const(False))
+
+
+def _has_workers(trial: Trial, number: int) -> bool:
+    """Whether a loader may have workers, which are seeded from the process's stream."""
+    count, generator = (trial.result.heap.read((number, name)) for name in ("num_workers", "generator"))
+    return bool(count) and count != const(0) and not generator
 
 
 def _begun(loader: ast.Call, program: Program) -> Iterator[ast.AST]:

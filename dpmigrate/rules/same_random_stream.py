@@ -27,6 +27,9 @@ with ddp.own_streams():
         train(epoch)
 ```
 
+An iterator over the loader that is made before the loop (`batches = iter(loader)`) seeds its workers there: `ddp.seed_ranks()` comes before it, or where more
+is done between them, the iterator is made in `with ddp.own_streams():`.
+
 A seed for each epoch makes the streams equal again: `set_seed(seed + epoch)` at the beginning of a turn is followed by `ddp.seed_ranks()`.
 
 ## When it is not fixed
@@ -40,6 +43,7 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from dpmigrate.edit import AddImport, After, Before, Enclose
+from dpmigrate.facts.early import begun_before
 from dpmigrate.facts.names import FunctionNode, Loop, position
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.redrawn import repeated
@@ -69,7 +73,13 @@ def same_random_stream(script: Script) -> Iterator[Hit]:
             yield Hit(call, message, (Before(script.span(stmt), f"{script.ddp}.seed_ranks()"),))
     for loop in outer:
         if loop in apart:
-            yield Hit(loop, message, (Before(script.span(loop), f"{script.ddp}.seed_ranks()"),))
+            begun = begun_before(script, loop)
+            first = next((s for s in begun if s.first and not any(_again(script, b, s.stmt) for b in built)), None)
+            yield Hit(loop, message, (Before(script.span(first.stmt if first is not None else loop), f"{script.ddp}.seed_ranks()"),))
+            for other in begun if first is None else ():
+                whole = script.span(other.own)
+                early = "the workers of all ranks would draw the same random numbers in this pass"
+                yield Hit(other.own, early, (Enclose(whole, whole, f"with {script.ddp}.own_streams():"), AddImport(script.import_line)))
             last = _seeded_again(script, loop)
             if last is not None:
                 again = "this seeds all ranks alike: they would draw the same augmentation and dropout from here on"

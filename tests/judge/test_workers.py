@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from dpmigrate.judge import faults, workers
+from dpmigrate.program import Program
+from dpmigrate.source import Source, parse
 from tests.judge.trained import result
 
 _NOISY = """\
@@ -63,3 +65,49 @@ def test_workers_of_an_evaluation() -> None:
     drawn = "x = x * np.random.rand()"
     found = faults(result(epoch=_OF_EVALUATION, step=drawn))
     assert not [f for f in found if f.invariant == workers.NAME]
+
+
+_TAKEN = """\
+class Noisy(torch.utils.data.Dataset):
+    def __len__(self): return 64
+    def __getitem__(self, i):
+        return data[i][0] * np.random.rand(), data[i][1]
+ddp.setup()
+data = TensorDataset(torch.randn(64, 2), torch.randint(0, 2, (64,)))
+loader = DataLoader(Noisy(), batch_size=ddp.local_batch(16), sampler=ddp.DistributedSampler(Noisy()), num_workers={workers})
+model = ddp.wrap(nn.Linear(2, 2))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+{before}
+batches = iter(loader)
+{after}
+for step in range(8):
+    try:
+        x, y = next(batches)
+    except StopIteration:
+        batches = iter(ddp.next_epoch(loader))
+        x, y = next(batches)
+    loss = nn.functional.cross_entropy(model(x), y)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+ddp.cleanup()
+"""
+_IMPORTS = (
+    "import numpy as np\nimport torch\nfrom torch import nn\nfrom torch.utils.data import DataLoader, TensorDataset\nimport dpmigrate_runtime as ddp\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("parts", "alike"),
+    [
+        pytest.param({"after": "ddp.seed_ranks()"}, True, id="before the ranks have streams of their own"),
+        pytest.param({"before": "ddp.seed_ranks()"}, False, id="after that"),
+        pytest.param({"after": "ddp.seed_ranks()", "workers": "0"}, False, id="no workers"),
+        pytest.param({"after": "first = next(iter(loader))\nddp.seed_ranks()\nbatches = iter(loader)"}, True, id="made again"),
+    ],
+)
+def test_an_iterator_that_is_made_before(parts: dict[str, str], alike: bool) -> None:
+    source = parse((_IMPORTS + _TAKEN.format(**{"before": "", "after": "", "workers": "2", **parts})).encode(), "train.py")
+    assert isinstance(source, Source)
+    found = list(faults(Program.of(source)))
+    assert any(f.invariant == workers.NAME for f in found) is alike, found

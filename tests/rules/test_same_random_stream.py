@@ -238,3 +238,44 @@ def test_the_streams_part_again_where_each_epoch_is_seeded(start: str, last: str
 )
 def test_other_seeds(parts: dict[str, str]) -> None:
     assert whole(imports="import numpy as np", defs=_SEED, **parts).count("ddp.seed_ranks()") == 1
+
+
+_NEXT = "try:\n    x, y = next(batches)\nexcept StopIteration:\n    batches = iter(loader)\n    x, y = next(batches)\n"
+_WORKERS = "loader = DataLoader(train_set, batch_size=16, shuffle=True, num_workers=2)"
+
+
+@pytest.mark.parametrize(
+    ("before", "new"),
+    [
+        pytest.param("batches = iter(loader)\ndone = len(loader)", "ddp.seed_ranks()\nbatches = iter(loader)\ndone = len(loader)\nfor", id="numbers between them"),
+        pytest.param(
+            "batches = iter(loader)\nnoise = torch.randn(3)",
+            "with ddp.own_streams():\n    batches = iter(loader)\nnoise = torch.randn(3)\nddp.seed_ranks()\nfor", id="a draw for all ranks between them",
+        ),
+        pytest.param(
+            "def made():\n    begun = iter(loader)\n    return begun\nbatches = made()", "ddp.seed_ranks()\nbatches = made()\nfor", id="in a function",
+        ),
+    ],
+)  # fmt: skip
+def test_an_iterator_that_is_made_before_the_loop(before: str, new: str) -> None:
+    """It seeds the workers of the first pass."""
+    parts: dict[str, str | bool] = {"module_level": True, "loader": _WORKERS, "before": before, "epochs": "for step in range(9):", "batches": "if True:"}
+    assert new in whole(**parts, step=_NEXT + STEP)
+
+
+@pytest.mark.parametrize(
+    ("loader", "before"),
+    [
+        pytest.param(_WORKERS.replace(", num_workers=2", ""), "batches = iter(loader)", id="no workers"),
+        pytest.param(_WORKERS.replace("=2", "=0"), "batches = iter(loader)", id="none of them"),
+    ],
+)
+def test_an_iterator_that_seeds_no_workers(loader: str, before: str) -> None:
+    parts: dict[str, str | bool] = {"module_level": True, "loader": loader, "before": before, "epochs": "for step in range(9):", "batches": "if True:"}
+    assert "batches = iter(loader)\nddp.seed_ranks()\nfor" in whole(**parts, step=_NEXT + STEP)
+
+
+def test_an_iterator_that_is_looked_at() -> None:
+    """The training goes through the loader anew."""
+    before = "shown = iter(loader)\nx, y = next(shown)\nprint(x.shape)"
+    assert "\nddp.seed_ranks()\nfor epoch" in whole(module_level=True, loader=_WORKERS, before=before)

@@ -20,8 +20,8 @@ class Solver(object):
         self.net = ddp.wrap(self.net)
 
     def train(self):
-        data_iter = iter(self.loader)
         ddp.seed_ranks()
+        data_iter = iter(self.loader)
         for i in range(self.iters):
             try:
                 x, y = next(data_iter)
