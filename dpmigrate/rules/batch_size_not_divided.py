@@ -81,8 +81,17 @@ def _told(script: Script, size: ast.expr, known: list[ast.expr]) -> Iterator[Hit
 
 
 def _numbers(script: Script, size: ast.expr) -> list[ast.expr]:
-    """The values that a size is given in the program, itself where it is one."""
-    return script.roles.given(size) if isinstance(size, ast.Name | ast.Attribute) else [size]
+    """The values that a size is given in the program, itself where it is one: also through variables and parameters that hand it on."""
+    found: dict[ast.expr, None] = {}
+    todo, seen = [size], {size}
+    while todo:
+        node = todo.pop()
+        given = script.roles.given(node) if isinstance(node, ast.Name | ast.Attribute) else []
+        if not given:
+            found[node] = None
+        todo += [g for g in given if g not in seen]
+        seen.update(given)
+    return list(found) if size not in found or not isinstance(size, ast.Name | ast.Attribute) else []
 
 
 def _defaults(script: Script, size: ast.expr) -> Iterator[ast.expr]:

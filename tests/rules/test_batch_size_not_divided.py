@@ -111,6 +111,10 @@ def test_per_rank_keeps_the_number() -> None:
     [
         pytest.param("loader = DataLoader(train_set, batch_size=5)", ["batches of 5 samples can be divided over 5 ranks only"], id="a prime number"),
         pytest.param("size = 15\nloader = DataLoader(train_set, batch_size=size)", ["batches of 15 samples can be divided over 3, 5 or 15 ranks only"], id="in a variable"),
+        pytest.param(
+            "SIZE = 15\ndef make(n):\n    return DataLoader(train_set, batch_size=n)\ndef handed(k):\n    return make(k)\nloader = handed(SIZE)",
+            ["batches of 15 samples can be divided over 3, 5 or 15 ranks only"], id="handed on",
+        ),
         pytest.param("loader = DataLoader(train_set, batch_size=6)", [], id="even"),
         pytest.param("loader = DataLoader(train_set, batch_size=999_999_999_989)", [], id="more than anybody divides"),
         pytest.param("loader = DataLoader(train_set, batch_size=2 * n)", [], id="not a number"),
