@@ -97,6 +97,8 @@ def _size(script: Script, loop: BatchLoop, node: ast.AST) -> bool:
     if not isinstance(sized, ast.Name):
         return False
     bound = [b.target for b in script.names.bindings(script.names.scope_of[sized], sized.id)]
+    if isinstance(loop.node, ast.For) and any(script.names.is_inside(t, loop.node.target) for t in bound):
+        return True  # whatever other loops call by the name
     return bool(bound) and all(script.names.is_inside(t, loop.node) for t in bound)
 
 

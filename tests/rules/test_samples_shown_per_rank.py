@@ -56,6 +56,12 @@ def test_found_and_fixed(lines: str, new: str) -> None:
     assert new in after(**_ENUMERATE, step=STEP + lines)
 
 
+def test_a_name_that_another_loop_has_as_well() -> None:
+    parts = {**_ENUMERATE, "setup": "val_loader = DataLoader(val_set, batch_size=16)", "step": STEP + "print(i * len(x))"}
+    end = "with torch.no_grad():\n    for i, (x, y) in enumerate(val_loader):\n        print(model(x).mean())"
+    assert found("DPM613", **parts, end=end) == ["i * len(x)"]
+
+
 def test_ways_to_count() -> None:
     text = "print(n * len(x) * ddp.world_size())"
     assert text in after(epoch_start="n = 0", step=STEP + "n += 1\nprint(n * len(x))")
