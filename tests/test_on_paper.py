@@ -614,7 +614,8 @@ def test_a_batch_that_is_taken_apart_has_its_samples_still(tmp_path: Path, longe
 def test_samples_are_no_classes(tmp_path: Path, scores: str, loss: str, status: Status) -> None:
     path = tmp_path / "train.py"
     target = "y" if status is Status.CHANGED else "y[:, 0].sigmoid()"
-    path.write_text(SCRIPT.format(imported="", model="nn.Linear(4, 2)", loss=loss.format(scores, target)))
+    features = 1 if "squeeze" in scores else 2  # of two, squeeze takes nothing out
+    path.write_text(SCRIPT.format(imported="", model=f"nn.Linear(4, {features})", loss=loss.format(scores, target)))
     (outcome,) = engine.apply([path], Settings(), engine.Writing(write=False))
     assert outcome.status is status, outcome
     if status is Status.REFUSED:  # the line is that of the user's file: the new text was not written
@@ -626,7 +627,7 @@ def test_samples_are_no_classes(tmp_path: Path, scores: str, loss: str, status: 
     ("scores", "found"),
     [
         ("model(x)", "log_softmax(model(x), dim=-1)"),
-        ("model(x).squeeze()", None),  # whose axis it is taken along is not known
+        ("model(x).squeeze()", "log_softmax(ddp.batch_rows(model(x).squeeze()), dim=-1)"),
         ("model(x).squeeze(1)", "log_softmax(ddp.batch_rows(model(x).squeeze(1)), dim=-1)"),
         ("model(x)[:, 0]", "log_softmax(ddp.batch_rows(model(x)[:, 0]), dim=-1)"),
         ("model(x).view(-1)", None),
@@ -635,7 +636,9 @@ def test_samples_are_no_classes(tmp_path: Path, scores: str, loss: str, status: 
 def test_a_softmax_over_the_samples(tmp_path: Path, scores: str, found: str | None) -> None:
     path = tmp_path / "train.py"
     target = "y" if scores == "model(x)" else "y[:, 0].sigmoid()"
-    path.write_text(SCRIPT.format(imported="", model="nn.Linear(4, 2)", loss=f"-(nn.functional.log_softmax({scores}, dim=-1) * {target}).mean()"))
+    features = 1 if "squeeze" in scores else 2
+    loss = f"-(nn.functional.log_softmax({scores}, dim=-1) * {target}).mean()"
+    path.write_text(SCRIPT.format(imported="", model=f"nn.Linear(4, {features})", loss=loss))
     (outcome,) = engine.apply([path], Settings(), engine.Writing(write=False))
     if found is None:
         assert outcome.status is Status.REFUSED, outcome
