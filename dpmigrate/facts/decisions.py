@@ -90,7 +90,8 @@ def _parts(script: Script, test: ast.expr, known: frozenset[ast.expr], number: b
             return [Part(test, By.MAIN if number or _by_main(script, test) else By.ANY)]
         # the flag is that of all ranks where they set it together; they take the turns of these loops together, too (DPM322, DPM610)
         loops = (*script.repeating_loops, *(b.node for b in script.roles.train_loops))
-        known |= {a.test for a in loops if isinstance(a, ast.While)}
+        # what the setters have left in an earlier turn may decide them again: those of all ranks, if they decide alike
+        known |= {*setting, *(a.test for a in loops if isinstance(a, ast.While))}
         decided_there = [_parts(script, t, known, False) for t in setting]
         return None if None in decided_there else [p for parts in decided_there for p in parts or ()]
     finite = _asks_finite(test)

@@ -375,6 +375,13 @@ def test_a_flag_is_set_by_all_ranks_where_its_test_stands(setting: str, there: s
     assert there in lines
 
 
+def test_a_test_that_what_it_has_set_decides_again() -> None:
+    """The flag's setter reads a number that the same branch sets for the next turn."""
+    setter = "if model(x).max().item() >= due:\n    due, late = plan.pop(0), True"
+    step = f"{STEP}\n{setter}\nif late:\n    break"
+    assert refused("DPM322", before="due, late, plan = 1, False, [2, 3]", step=step) != []
+
+
 def test_a_flag_that_nobody_can_set_for_the_whole_batch() -> None:
     step = f"{STEP}\nif model(x).max().item() > 3:\n    done = True\nif done:\n    break"
     assert refused("DPM322", before="done = False", step=step) != []
