@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,8 +12,8 @@ from dpmigrate.facts.names import FunctionNode, position
 from dpmigrate.facts.names import last as last_word
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.outside import fetches
-from dpmigrate.facts.ranks import asks_files, for_samples, parted, run_apart, run_by_all
-from dpmigrate.facts.written import makers
+from dpmigrate.facts.ranks import asks_files, files_asked, for_samples, parted, run_apart, run_by_all
+from dpmigrate.facts.written import makers, opened
 
 if TYPE_CHECKING:
     from dpmigrate.facts.script import Script
@@ -66,7 +66,7 @@ def _build(script: Script, node: ast.If, made: frozenset[ast.AST]) -> Build | No
     if not missing and not node.orelse and isinstance(node.body[-1], ast.Return) and isinstance(script.names.parent[node], FunctionNode):
         block = script.names.block(node)  # if os.path.exists(p): return load(p)
         branch, last = block[block.index(node) + 1 :], block[-1]
-    making = [m for s in branch for m in _made_in(script, s, made)]
+    making = [m for s in branch for m in _made_in(script, s, made, _either_way(script, node, made))]
     if not making and not missing and _tells_whether(script, node):
         making = [c for s in branch for c in walk(s) if isinstance(c, ast.Call) and last_word(c.func) in ("mkdir", "makedirs")]
     if all(isinstance(m, ast.Call) and fetches(script.names, m) for m in making):
@@ -83,6 +83,40 @@ def _build(script: Script, node: ast.If, made: frozenset[ast.AST]) -> Build | No
         _kept(script, node, branch, last),
         parted(script.roles, first),
     )
+
+
+def _either_way(script: Script, node: ast.If, made: frozenset[ast.AST]) -> frozenset[ast.AST]:
+    """The functions that both branches enter, where models are wrapped in them: what these make is there either way, and is not what is missing.
+
+    All ranks wait for each other at a wrap, so that it cannot stand where rank 0 goes first. A file that the test may ask for is not left to chance.
+    """
+    entered = [{f for s in block for c in walk(s) if isinstance(c, ast.Call) for f in _through(script, c)} for block in (node.body, node.orelse)]
+    both = frozenset.intersection(*map(frozenset, entered))
+    if not any(script.names.function(w.node) in both for w in script.wraps.wraps):
+        return frozenset()
+    written = {script.names.parent[path]: path for path in opened(script)}
+    makes = [written.get(n) for f in both for n in walk(f) if n in made]
+    return both if all(_other_file(script, asked, path) for asked in files_asked(script.roles, node.test) for path in makes) else frozenset()
+
+
+def _other_file(script: Script, one: ast.expr | None, other: ast.expr | None) -> bool:
+    """Whether the names of two files are seen to end differently."""
+    ends = [_endings(script, path) if path is not None else {""} for path in (one, other)]
+    return not any(a.endswith(b) or b.endswith(a) for a in ends[0] for b in ends[1])
+
+
+def _endings(script: Script, path: ast.expr, depth: int = 4) -> set[str]:
+    """How the name of a file may end: ``f"{folder}/last_{n}.pt"``, ``os.path.join(folder, "log.txt")``, ``folder / "log.txt"``; '' where that is not seen."""
+    if isinstance(path, ast.Constant) and isinstance(path.value, str):
+        return {path.value.rpartition("/")[2]}
+    if isinstance(path, ast.JoinedStr) and path.values:
+        return _endings(script, path.values[-1], depth)
+    if isinstance(path, ast.BinOp) and isinstance(path.op, ast.Add | ast.Div):
+        return _endings(script, path.right, depth)
+    if isinstance(path, ast.Call) and path.args and script.names.dotted(path.func) in ("os.path.join", "pathlib.Path"):
+        return _endings(script, path.args[-1], depth)
+    given = script.roles.given(path) if depth and isinstance(path, ast.Name | ast.Attribute) else []
+    return {end for g in given for end in _endings(script, g, depth - 1)} or {""}
 
 
 def _tells_whether(script: Script, node: ast.If) -> bool:
@@ -123,10 +157,10 @@ def _missing(script: Script, test: ast.expr) -> tuple[bool | None, tuple[ast.exp
     return (False if isinstance(test, ast.Call) and asks_files(script.roles, test) else None), ()
 
 
-def _made_in(script: Script, stmt: ast.stmt, made: frozenset[ast.AST]) -> list[ast.AST]:
-    """The calls in the statement that make files, by themselves or through functions of the program."""
+def _made_in(script: Script, stmt: ast.stmt, made: frozenset[ast.AST], apart_from: Collection[ast.AST]) -> list[ast.AST]:
+    """The calls in the statement that make files, by themselves or through functions of the program, apart from some of these."""
     inside = [n for n in walk(stmt) if isinstance(n, ast.Call | ast.Attribute)]
-    return [n for n in inside if n in made or (isinstance(n, ast.Call) and any(m in made for f in _through(script, n) for m in walk(f)))]
+    return [n for n in inside if n in made or (isinstance(n, ast.Call) and any(m in made for f in _through(script, n) - {*apart_from} for m in walk(f)))]
 
 
 def _through(script: Script, call: ast.Call) -> set[ast.AST]:

@@ -57,6 +57,44 @@ def test_rank_0_first_and_nothing_else(test: str, body: str, module_level: bool)
     assert [one for one in lines if "torch.save" not in one and "ddp.save" not in one] == ["with ddp.main_first():"]
 
 
+@pytest.mark.parametrize(
+    ("log", "first"),
+    [
+        pytest.param("os.path.join('out', 'log.txt')", False, id="another file"),
+        pytest.param("os.path.join('out', 'last.pt')", True, id="the file that is asked for"),
+        pytest.param("os.environ['LOG']", True, id="a file that may be it"),
+    ],
+)
+def test_an_object_that_both_branches_make(log: str, first: bool) -> None:
+    """Its files are there either way, and all ranks wait for each other where it wraps the model."""
+    defs = f"""
+    class Trainer:
+        def __init__(self, model, optimizer=None):
+            self.model = model
+            self.optimizer = optimizer or torch.optim.SGD(model.parameters(), lr=0.1)
+            self.log = {log}
+            with open(self.log, 'w') as f:
+                f.write('begun')
+        def train(self, loader):
+            for x, y in loader:
+                self.optimizer.zero_grad()
+                loss = torch.nn.functional.cross_entropy(self.model(x), y)
+                loss.backward()
+                self.optimizer.step()
+            torch.save(self.model.state_dict(), 'out/last.pt')
+    """
+    made = """
+    if os.path.exists('out/last.pt'):
+        net.load_state_dict(torch.load('out/last.pt'))
+        trainer = Trainer(net, torch.optim.SGD(net.parameters(), lr=0.1))
+    else:
+        trainer = Trainer(net)
+    """
+    text = whole(defs=defs, model="net = Net()", optimizer=made, batches="trainer.train(loader)", step="")
+    assert "self.model = ddp.wrap(model)" in text
+    assert ("main_first" in text) is first
+
+
 def test_in_the_constructor_of_a_data_set() -> None:
     defs = """
     class Cached:
