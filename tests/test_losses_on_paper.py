@@ -194,6 +194,27 @@ def test_an_evaluation_without_gradients_exchanges_nothing(tmp_path: Path) -> No
     assert "ddp.batch_sum(2 * (p * t).sum())" in after
 
 
+_NET = """
+class Net(nn.Linear):
+    def loss(self, p, t):
+        near = F.mse_loss(p, t, reduction="sum")
+        return near + torch.sum(p.exp() - 1 - p), near
+"""
+
+
+def test_a_total_of_a_loss_that_is_shown_to_be_a_sum(tmp_path: Path) -> None:
+    """It is added up over the ranks as the loss is: their mean would be that of one rank's part."""
+    text = PROGRAM.format(loss="model.loss(p, t)[0]", defined=_NET, evaluated="print(epoch, total)").replace("nn.Linear(4, 3)", "Net(4, 3)")
+    text = text.replace("        for x, t in loader:", "        total = 0.0\n        for x, t in loader:")
+    path = tmp_path / "train.py"
+    path.write_text(text.replace("optimizer.step()", "optimizer.step()\n            total += loss.item()"))
+    (outcome,) = engine.apply([path], Settings(), engine.Writing(write=False))
+    assert outcome.status is Status.CHANGED, outcome
+    after = str(outcome.files[-1].after)
+    assert "ddp.sum_loss(loss).backward()" in after
+    assert "total = ddp.sum_all(total)" in after
+
+
 _TOLD = "for x, t in held_out:\n            print(dice(model(x).sigmoid(), t).item())"
 _ADDED = "total = 0.0\n        for x, t in held_out:\n            total += dice(model(x).sigmoid(), t).item()\n        print(total)"
 

@@ -103,7 +103,7 @@ def _losses(script: Script, loop: BatchLoop) -> dict[str, bool]:
     found: dict[str, set[bool]] = {}
     for b in script.loop_backwards(loop):
         for name in script.losses.names_of(b):
-            found.setdefault(name, set()).add(script.losses.of_backward(b).norm is Norm.SUM)
+            found.setdefault(name, set()).add(script.losses.of_backward(b).norm is Norm.SUM or b in script.shown_bent)
     return {name: kinds.pop() for name, kinds in found.items() if len(kinds) == 1}
 
 
