@@ -8,6 +8,7 @@ import ast
 from collections.abc import Iterator
 
 from dpmigrate.contract import MODULE
+from dpmigrate.facts.objects import wrap_argument
 from dpmigrate.facts.values import Val, Vals
 from dpmigrate.result.migrated import Fault, Migrated
 
@@ -33,7 +34,8 @@ def unwrapped(m: Migrated) -> Iterator[Fault]:
         )
         yield m.fault(roles.backwards[0], words)
         return
-    inner = {v for c in wraps for e in c.args[:1] for v in m.inner(m.after.values.eval(e))}
+    given = [e for c in wraps if (e := wrap_argument(c)) is not None]
+    inner = {v for e in given for v in m.inner(m.after.values.eval(e))}
     for p in roles.training_passes:
         if _bare(m.inner(roles.model_vals(p.model)), wraps, inner):
             words = "would be trained here without DistributedDataParallel round it"

@@ -16,6 +16,8 @@ _TWO = "    opt = optim.SGD(net.parameters(), lr=0.1)"
     [
         pytest.param([], [], id="as it is"),
         pytest.param([(_WRAP, "net = nn.Linear(4, 1)\n    net = ddp.wrap(net)")], [], id="in a statement of its own"),
+        pytest.param([(_WRAP, "net = nn.Linear(4, 1)\n    net = ddp.wrap(model=net)")], [], id="given by a keyword"),
+        pytest.param([(_WRAP, "ddp.wrap()\n    net = ddp.wrap(nn.Linear(4, 1))")], [], id="and a wrap of nothing"),
         pytest.param([(_WRAP, "net = nn.parallel.DistributedDataParallel(nn.Linear(4, 1))")], [], id="torch's own"),
         pytest.param([("import dpmigrate_runtime as ddp", "import dpmigrate_runtime, dpmigrate_runtime as ddp"), (_WRAP, "net = dpmigrate_runtime.wrap(nn.Linear(4, 1))")], [], id="by the full name"),
         pytest.param([], [(_TWO, f"{_TWO}\n    other = optim.SGD(net.parameters(), lr=0.1)")], id="two optimizers"),
