@@ -26,9 +26,15 @@ def unknown_move(roles: Roles, wrap: Wrap) -> str | None:
         return None
     place = _place(call)
     if place is not None:
-        return None if _names_gpu(roles, place) else f"to {ast.unparse(place)}"
+        return None if _to_gpu(call) or _names_gpu(roles, place) else f"to {ast.unparse(place)}"
     # a test of more than whether there is a GPU says where the model is, and the samples with it
     return next((f"where {ast.unparse(t)}" for t in _tests(roles, call, wrap) if not _asks_for_gpu(roles, t)), None)
+
+
+def _to_gpu(call: ast.Call) -> bool:
+    """``model.cuda()``, ``model.cuda(0)``: whichever number it names, it is a GPU."""
+    place = _place(call)
+    return isinstance(call.func, ast.Attribute) and call.func.attr == "cuda" and (place is None or isinstance(place, ast.Constant))
 
 
 def _asks_for_gpu(roles: Roles, test: ast.expr, depth: int = 4) -> bool:
@@ -147,7 +153,7 @@ def _place(call: ast.Call) -> ast.expr | None:
 
 def _as_method(roles: Roles, call: ast.Call, wrap: Wrap) -> str:
     place, tests = _place(call), _tests(roles, call, wrap)
-    if place is None and not tests:
+    if _to_gpu(call) and not tests:
         return ".cuda()"
     known = [_at_wrap(roles, t, wrap) for t in tests]
     if place is None and (spelt := [k for k in known if k is not None]) and len(spelt) == len(known):

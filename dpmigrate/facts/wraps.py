@@ -179,9 +179,10 @@ class Wrapping:
         return isinstance(target, ast.Attribute) and bool(self.roles.model_vals(target.value))
 
     def _outermost_if(self, stmt: ast.stmt) -> ast.stmt | None:
+        """The outermost ``if`` (or the ``try`` round one) that the wrap is lifted out of; not one that holds the training, too: ``if not test_only:``."""
         found: ast.stmt | None = None
         for a in self.names.ancestors(stmt):
-            if isinstance(a, FunctionNode | ast.ClassDef | ast.For | ast.While):
+            if isinstance(a, FunctionNode | ast.ClassDef | ast.For | ast.While) or (isinstance(a, ast.If) and self._reaches_loop(a)):
                 break
             if (isinstance(a, ast.If) and not is_main_guard(a)) or (isinstance(a, ast.Try) and found is not None):
                 found = a

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from dpmigrate.contract import MODULE
 from dpmigrate.facts.names import FunctionNode
+from dpmigrate.facts.objects import wrap_argument
 from dpmigrate.model import is_main_guard
 from dpmigrate.result.migrated import Fault, Migrated
 from dpmigrate.result.wrapped import wrap_calls
@@ -21,7 +22,8 @@ def moves(m: Migrated) -> Iterator[Fault]:
     found = [c for c in m.after.roles.calls if _is_move(m, c)]
     for wrap in wrap_calls(m):
         own = [c for c in found if m.after.names.is_inside(c, wrap)]
-        given = m.inner(m.objects(wrap.args[0])) if wrap.args else frozenset()
+        model = wrap_argument(wrap)
+        given = m.inner(m.objects(model)) if model is not None else frozenset()
         models = frozenset(v for v in given if v.node is not wrap)
         rest = [(c, m.inner(m.objects(_receiver(c)))) for c in found if c not in own]
         before = [c for c, held in rest if held & models and m.after.starts(c)]
@@ -64,7 +66,7 @@ def _to_any(m: Migrated, move: ast.Call) -> bool:
 
 def _made_unconditional(m: Migrated, move: ast.Call, others: list[ast.Call]) -> Iterator[Fault]:
     """The program's own moves of the model, where none of them is made in any case."""
-    tests = [(c, test) for c in others for test in [_test(m, c)]]
+    tests = [(c, test) for c in others for test in [_test(m, c, move)]]
     for call, test in tests[:1] if all(t is not None for _, t in tests) else ():
         assert test is not None
         words = (
@@ -73,10 +75,10 @@ def _made_unconditional(m: Migrated, move: ast.Call, others: list[ast.Call]) -> 
         yield Fault(m.place(move), f"{words} test {ast.unparse(test)} ({m.place(call)})")
 
 
-def _test(m: Migrated, call: ast.Call) -> ast.expr | None:
-    """The test under which a move stands, other than whether there is a GPU."""
+def _test(m: Migrated, call: ast.Call, wrap: ast.Call) -> ast.expr | None:
+    """The test under which a move stands and a wrap does not, other than whether there is a GPU."""
     for a in m.after.names.ancestors(call):
-        if isinstance(a, FunctionNode):
+        if isinstance(a, FunctionNode) or m.after.names.is_inside(wrap, a):
             return None
         if (
             isinstance(a, ast.If | ast.IfExp)

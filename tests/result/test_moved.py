@@ -26,6 +26,7 @@ def later(*lines: str) -> Edits:
         pytest.param([_ANY], later("if torch.cuda.is_available():", "    net.cuda()"), id="again, where there is a GPU"),
         pytest.param([_ANY], later("cuda = torch.cuda.is_available()", "if cuda:", "    net.to('cuda')"), id="by a name for that"),
         pytest.param([(_WRAP, 'ddp.wrap(nn.Linear(4, 1).to("cuda" if data else "cpu"))')], later("if data:", "    net.cuda()"), id="under the same test"),
+        pytest.param([("    net = ddp.wrap(nn.Linear(4, 1))", "    if data:\n        net = ddp.wrap(nn.Linear(4, 1).to(ddp.device()))\n        net.cuda()")], [], id="all of it under one test"),
         pytest.param([], later("net.to(torch.float16)", "net.to(memory_format=torch.channels_last)"), id="changes of type"),
         pytest.param([(_WRAP, "nn.Linear(4, 1)\n    net.to('cuda')\n    net = ddp.wrap(net)")], later("net.to('cuda')"), id="moved before, too"),
         pytest.param([], [*later("other = nn.Linear(4, 1)", "other.cuda()"), ("    for epoch", "    data.to('cuda')\n    for epoch")], id="another"),

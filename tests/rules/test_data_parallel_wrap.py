@@ -67,6 +67,32 @@ def test_under_a_test_it_becomes_unconditional(branch: str, lines: list[str]) ->
     assert new[-len(lines) :] == lines
 
 
+@pytest.mark.parametrize("given", ["model", "module=model"])
+def test_under_a_test_that_holds_the_training_too_it_stays_there(given: str) -> None:
+    """Below the branch another one may have left no model; a move to a GPU by its number goes to the wrap."""
+    defs = """
+    def train(model, loader, optimizer):
+        for x, y in loader:
+            optimizer.zero_grad()
+            loss = F.cross_entropy(model(x.cuda(0)), y.cuda(0))
+            loss.backward()
+            optimizer.step()
+        return model
+    """
+    training = f"""
+    if not only_test:
+        model = Net()
+        model = nn.DataParallel({given}, device_ids=[0])
+        model = model.cuda(0)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            model = train(model, loader, optimizer)
+    """
+    parts = {"defs": defs, "before": training, "model": "", "optimizer": "only_test = bool(os.environ.get('TEST'))"}
+    lines = [one.strip() for one in after(**parts, epochs="if True:", batches="pass", step="")]
+    assert [one for one in lines if "wrap" in one] == [f"model = ddp.wrap({given}.cuda())".replace("module=", "model=")]
+
+
 def test_on_an_attribute() -> None:
     defs = """
     class Trainer:
