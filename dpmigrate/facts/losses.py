@@ -267,7 +267,7 @@ class Losses:
             found = [self._part(b.value, (*b.path, *path)) for b in bound if b.how == "assign" and isinstance(b.value, ast.expr)]
             del self._busy[id(value)]
             return _join(value, found) if found and len(found) == len(bound) else Loss(Norm.UNKNOWN, value)
-        return self._object(value, path[0]) if isinstance(value, ast.Call) and self.roles.values.eval(value.func) else Loss(Norm.UNKNOWN, value)
+        return self._object(value, path[0]) if isinstance(value, ast.Call) else Loss(Norm.UNKNOWN, value)
 
     def _same_branch(self, value: ast.AST, node: ast.AST) -> bool:
         """Whether the assignment always runs before the read: every ``if`` round it is round the read as well."""

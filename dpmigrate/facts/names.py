@@ -7,6 +7,7 @@ star import of another library may bring in stays unknown unless ``stars`` can t
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
@@ -167,7 +168,7 @@ class Names(Symbols):
         if not isinstance(node, ast.Name):
             return ""
         found = self.variable(self.scope_of[node], node.id)
-        if found is None:
+        if found is None or self._still_builtin(*found, node):
             base = meaning(node.id, self.stars, self._read_from.get(node.id, set())) or f"?.{node.id}"
         else:
             while found is not None and not found[1] and parts:  # utils.nn.Linear: what a module of the program has imported
@@ -176,6 +177,20 @@ class Names(Symbols):
             if found is None or not base or self.imported.targets(*found) or self._rebound(*found, node):
                 return ""
         return ".".join([base, *reversed(parts)])
+
+    def _still_builtin(self, owner: Scope, name: str, node: ast.Name) -> bool:
+        """Whether a module reads a builtin before it gives the name to something else: ``answer = input()`` … ``for input in loader``."""
+        bound = owner.bindings.get(name, ())
+        if not hasattr(builtins, name) or not bound or not owner.is_module or self.scope_of[node] is not owner or not isinstance(node.ctx, ast.Load):
+            return False
+        if any(b.how not in ("assign", "for", "with", "aug") for b in bound) or any(s.module is owner for s in self._declared.get(name, ())):
+            return False  # a function may have given it before
+        repeated = any(isinstance(a, ast.For | ast.While) for a in self.ancestors(node))
+        return not repeated and all(position(node) < position(b.target) or self._in_value(node, b) for b in bound)
+
+    def _in_value(self, node: ast.Name, b: Binding) -> bool:
+        """Whether the node is read for the value that the binding stores: ``input = input()``."""
+        return b.how == "assign" and b.value is not None and self.is_inside(node, b.value)
 
     @cached_property
     def _read_from(self) -> dict[str, set[str]]:

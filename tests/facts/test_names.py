@@ -89,6 +89,10 @@ def test_bindings(text: str, expected: list[str]) -> None:
         pytest.param("try:\n    import a as m\nexcept ImportError:\n    m = None\nprobe(m.f)", "a.f", id="an import that may fail"),
         pytest.param("import a as m\nm = m.wrap(m)\nprobe(m.f)", "", id="an import given another value before"),
         pytest.param("import a as m\nprobe(m.f)\nm = 3", "a.f", id="an import given another value later"),
+        pytest.param("answer = probe(input)\nfor input in y: pass", "?.input", id="a builtin, given to something else below"),
+        pytest.param("for y in z:\n    probe(input)\n    for input in y: pass", "", id="a builtin, which an earlier turn may have given"),
+        pytest.param("for input in y: pass\nprobe(input)", "", id="a builtin no more"),
+        pytest.param("def f():\n    probe(input)\ninput = 1\nf()", "", id="a builtin that a function reads later"),
     ],
 )
 def test_dotted(text: str, dotted: str) -> None:
