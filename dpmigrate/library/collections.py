@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable, Iterator
+
 from dpmigrate.execution import arithmetic, divergence
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.containers import CALLED
 from dpmigrate.execution.dict_methods import COUNTS
 from dpmigrate.execution.joins import join, same
 from dpmigrate.execution.values import (
+    NONE,
     NOTHING,
     SETTING,
     Const,
@@ -83,10 +87,42 @@ def chained(site: Site) -> Value:
 
 #: up to this number of items a tuple is known item by item
 _REPEATED = 8
+#: up to this number of tuples, those of all orders of four things, each is known
+_ARRANGED = 24
+
+
+def arranged(site: Site) -> list[Value] | None:
+    """The tuples of ``permutations(a)`` and the like one by one; None where what they are made of
+    is not known, or they are too many.
+    """
+    parts = [site.m.known_elements(s, _REPEATED) for s in site.arguments.positional[:1]]
+    if site.word == "product":
+        parts = [site.m.known_elements(s, _REPEATED) for s in site.arguments.positional]
+    known_parts = [p for p in parts if p is not None]
+    if not parts or len(known_parts) < len(parts) or site.arguments.star or site.arguments.stars:
+        return None
+    whole = len(known_parts[0]) if site.word == "permutations" else 1
+    given = site.get(*((-1, "repeat") if site.word == "product" else (1, "r")))
+    times = whole if given is None or given == NONE else known(given)
+    if type(times) is not int or not 0 <= times < _REPEATED:
+        return None
+    found = _MADE[site.word](known_parts, times)
+    listed = [items(list(t)) for t in itertools.islice(found, _ARRANGED + 1)]
+    return listed if len(listed) <= _ARRANGED else None
+
+
+_MADE: dict[str, Callable[[list[list[Value]], int], Iterator[tuple[Value, ...]]]] = {
+    "product": lambda parts, times: itertools.product(*parts, repeat=times),
+    "permutations": lambda parts, times: itertools.permutations(parts[0], times),
+    "combinations": lambda parts, times: itertools.combinations(parts[0], times),
+}
 
 
 def product(site: Site) -> Value:
     """``itertools.product(a, b)``, ``product(a, repeat=2)``, ``combinations(a, 2)``."""
+    one_by_one = arranged(site)
+    if one_by_one is not None:
+        return over(site, "iter", [site.m.listed(one_by_one, site.node, site.frame)])
     parts = [site.m.taken(s, site.node, site.frame) for s in site.arguments.positional]
     times = site.constant(-1, "repeat", 1) if site.word == "product" else site.constant(1, "r")
     if site.word != "product":

@@ -300,6 +300,16 @@ PROGRAMS: dict[str, tuple[str, str]] = {
         "c = [x + y for x, y in itertools.combinations([1, 2, 3], 2)]\ne = len(list(itertools.permutations([1, 2]))[0])\nd = [p for p, q in product('ab', [1, 2])][1]\n",
         "",
     ),
+    "arrangements": (
+        "import itertools\nimport os\nn = int(os.environ.get('A', '2'))\n"
+        "for i, (p, q) in enumerate(itertools.permutations(['u', 'v'])):\n    s = p if i == 0 else s + q\n"
+        "for t in itertools.product((1, 2), repeat=2):\n    last = t\n"
+        "for c in itertools.combinations('xyz', r=2):\n    pair = c[0]\n"
+        "for o in itertools.permutations('xyz', n):\n    found = len(o)\n"
+        "for e in itertools.permutations('xyz', None):\n    whole = len(e)\n"
+        "once = itertools.permutations([1, 2])\na = list(once)\nb = len(list(once))\n",
+        "",
+    ),
     "enumerate by name": ("x = [i for i, v in enumerate(iterable=['a', 'b'], start=1)]\nn = x[1]\n", "n"),
     "complement": ("a = ~5\nb = ~0\n", "a b"),
     "format with a tuple": ("a = '%s_%d' % ('run', 3)\nb = 'x%s' % (1,)\nc = '%d %%' % 3\n", "a b"),
