@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     pass
 
 #: libraries of ready-made models, which may hold any layer
-_LIBRARIES = ("torchvision.models.", "timm.", "transformers.")
+_LIBRARIES = ("torchvision.models.", "timm.", "transformers.", "torch.hub.load")
 #: models of torchvision without BatchNorm
 _WITHOUT_NORM = ("alexnet", "vgg", "squeezenet", "vit_", "swin", "convnext", "maxvit")
 _WITH_BUFFERS = ("BatchNorm", "InstanceNorm", "register_buffer", "spectral_norm")
@@ -104,4 +104,4 @@ def _ready_made(names: Names, node: ast.AST) -> bool:
     dotted = names.dotted(node)
     if dotted.startswith("torchvision.models."):
         return not dotted.rsplit(".", 1)[-1].lower().startswith(_WITHOUT_NORM) or dotted.endswith("_bn")
-    return dotted == "timm.create_model"
+    return dotted in ("timm.create_model", "torch.hub.load")

@@ -24,6 +24,7 @@ from dpmigrate.library import (
     files,
     gradients,
     hooks,
+    hub,
     iterators,
     kernels,
     lengths,
@@ -88,7 +89,7 @@ TABLES: tuple[ModuleType, ...] = (
     runtime_reductions, streams, files, progress, trackers, transformers, vision, metrics,
     families, pure, python_names, array_names, rearranging, configs, networks, library_losses,
     models_with_loss, kernels, sequence_models,
-    detection, experiments,
+    detection, experiments, hub,
 )  # fmt: skip
 _OF_KIND = re.compile(r"<([\w|]+)>\.(\w+|\*)")
 

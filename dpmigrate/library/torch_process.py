@@ -118,11 +118,6 @@ def elapsed(site: Site) -> Value:
     return value(Data("number", placements.PER_RANK, origin=Origin(site.node, "a clock")))
 
 
-def module_loaded(site: Site) -> Value:
-    """``torch.hub.load``: a model."""
-    return site.ref("module")
-
-
 def state_loaded(site: Site) -> Value:
     """``load_state_dict_from_url``."""
     return site.ref("state")
@@ -164,7 +159,6 @@ torch.profiler.profile torch.autograd.profiler.profile torch.profiler.record_fun
 torch.autograd.profiler.record_function torch.autograd.detect_anomaly torch.random.fork_rng
 torch.profiler.schedule torch.profiler.tensorboard_trace_handler
 """, context, source=_DOC + "profiler.html"),
-    Row("torch.hub.load", module_loaded, source=_DOC + "hub.html"),
     Row("""
 torch.hub.load_state_dict_from_url torch.utils.model_zoo.load_url
 """, state_loaded, source=_DOC + "hub.html"),

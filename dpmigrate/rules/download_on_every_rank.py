@@ -22,7 +22,7 @@ Where a function of the program does the fetching, the statement in it is change
 A `lambda` or `functools.partial` that fetches does so where it is called, so the block goes round that statement.
 
 ## When it is not fixed
-Downloads inside models, methods of data sets that worker processes call, and functions outside of the program.
+Downloads inside models (but `torch.hub.load` where they are built), methods of data sets that worker processes call, and functions outside of the program.
 A `lambda` or `functools.partial` that fetches and whose calls are not seen is told.
 A statement that also trains or evaluates is refused. Where perhaps not all ranks call the function that fetches, it is told.
 """
@@ -106,12 +106,21 @@ def _fetching(script: Script, late: frozenset[ast.Call]) -> Iterator[ast.stmt]:
     """The simple statements that fetch files and that all ranks run, if any does; ``late`` are the calls of what fetches only when it is called."""
     for stmt in script.names.nodes:
         simple = isinstance(stmt, ast.Assign | ast.AnnAssign | ast.Expr | ast.Return | ast.AugAssign)
-        if not simple or script.roles.inside_module(stmt) or not run_by_all(script.roles, stmt):
+        if not simple or not run_by_all(script.roles, stmt):
             continue
         assert isinstance(stmt, ast.stmt)
+        if script.roles.inside_module(stmt) and not _unpacks(script, stmt):
+            continue
         fetches = downloads(script.names, stmt) or not late.isdisjoint(called(script.names, stmt)) or _prepares(script, stmt)
         if fetches and not script.made_once(stmt):
             yield stmt
+
+
+def _unpacks(script: Script, stmt: ast.stmt) -> bool:
+    """Whether a model that is built gets a part from a hub, whose repository is unpacked in place; weights alone appear as whole files."""
+    function = script.names.function(stmt)
+    built = isinstance(function, ast.FunctionDef) and function.name == "__init__"
+    return built and any(script.names.dotted(c.func) == "torch.hub.load" for c in called(script.names, stmt))
 
 
 def _prepares(script: Script, stmt: ast.stmt) -> bool:

@@ -24,6 +24,7 @@ from tests.rules.program import program
         pytest.param("import torchvision\na = torchvision.models.resnet18()", "torchvision.models.resnet18", id="a ready-made model"),
         pytest.param("from torchvision.models import vgg16_bn\na = vgg16_bn()", "vgg16_bn", id="a model by its ending"),
         pytest.param("import timm\na = timm.create_model('x')", "timm.create_model", id="another library's"),
+        pytest.param("a = torch.hub.load('x/y', 'net')", "torch.hub.load", id="a hub's"),
     ],
 )
 def test_batch_norm(lines: str, seen: str) -> None:

@@ -46,6 +46,9 @@ def found(text: str, name: str = "x") -> str:
         "x = torchvision.models.resnet18()(a)",
         "x = torchvision.models.get_model('a')(a)",
         "x = torchvision.models.inception_v3(pretrained=True, aux_logits=False)(a)",
+        "x = torch.hub.load('pytorch/vision:v0.10.0', 'resnet18', pretrained=True)(a)",
+        "x = torch.hub.load('pytorch/vision', 'deeplabv3_resnet50')(a)['out']",
+        "x = torch.hub.load(repo_or_dir='facebookresearch/dinov2', model='dinov2_vits14')(a)",
         "x = EfficientNet.from_pretrained('a')(a)",
         "x = torchvision.models.segmentation.fcn_resnet50()(a)['out']",
         "x = monai.networks.nets.UNet(3)(a)",
@@ -155,6 +158,21 @@ def test_losses_are_what_they_reduce_to(text: str, wanted: str) -> None:
 )
 def test_what_gives_something_else_is_no_network(text: str) -> None:
     assert found(f"m = {text}\nx = m(a)") == "unknown"
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "'pytorch/vision', 'inception_v3'",
+        "'pytorch/vision', 'raft_large'",
+        "'pytorch/vision', name",
+        "'snakers4/silero-vad', 'silero_vad'",
+        "'pytorch/vision', 'resnet18', source='local'",
+    ],
+)
+def test_other_networks_of_a_hub_are_not_known(given: str) -> None:
+    ex = executed(BEFORE + f"import sys\nname = sys.argv[1]\nx = torch.hub.load({given})(a)\n")
+    assert placed(ex, "x") == "unknown"
 
 
 def test_a_gradient_comes_to_a_network_and_through_a_loss() -> None:

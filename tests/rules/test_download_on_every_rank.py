@@ -74,8 +74,16 @@ def test_a_setting_stays_outside() -> None:
 
 def test_worker_processes_and_models_do_not_wait() -> None:
     dataset = "class Pictures:\n    def __getitem__(self, i):\n        return gdown.download(i)"
-    model = "class Part(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.m = torch.hub.load('a', 'b')"
+    model = "class Part(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.m = resnet18(pretrained=True)"
     assert found("DPM508", imports="import gdown", defs=dataset + "\n" + model, setup="p = Part()") == []
+
+
+def test_a_part_of_a_model_that_a_hub_unpacks() -> None:
+    part = "class Part(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.m = torch.hub.load('a', 'b')\n\n"
+    parts = {"defs": part + "    def forward(self, x):\n        return torch.hub.load('a', 'c')(x)", "setup": "p = Part()"}
+    assert found("DPM508", **parts) == ["self.m = torch.hub.load('a', 'b')"]
+    lines = [one.strip() for one in whole(**parts).splitlines()]
+    assert lines[lines.index("self.m = torch.hub.load('a', 'b')") - 1] == "with ddp.main_first():"
 
 
 def test_a_statement_that_also_trains_is_refused() -> None:
