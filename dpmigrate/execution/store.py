@@ -172,7 +172,7 @@ class Store:
         if self._reads and location not in self._reads[-1]:
             self._reads[-1][location] = WRITTEN
             self._first[-1].append(location)
-        if self._watches:
+        if self._watches and type(new) is not Narrowed:  # what is known better is no other value
             watch = self._watches[-1]
             watch[location] = join(watch.get(location, NOTHING), new or value(UNBOUND))
         owner, name = location

@@ -50,7 +50,7 @@ def _of_torchvision(site: Site, entry: str) -> Value:
     row = networks.pattern(f"torchvision.models.{inner}{entry}")
     if row is None or entry.startswith(_OTHERS):
         return site.ref("module")
-    return row.effect(site)
+    return row.effect(site) or site.ref("module")
 
 
 ROWS = (Row("torch.hub.load", loaded, source=_DOC),)

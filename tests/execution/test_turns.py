@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import torch
 
-from dpmigrate.execution.values import placement_of
-from tests.execution.paper import executed, module_of
+from dpmigrate.execution.values import Unbound, placement_of
+from tests.execution.paper import executed, held, module_of
 
 _DATA = """
 from torch.utils.data import DataLoader, TensorDataset
@@ -129,3 +129,14 @@ def test_what_is_added_up_over_turns_is_the_rank_s_part(name: str) -> None:
 )
 def test_what_is_left_of_a_turn_is_no_part_of_a_sum(before: str, body: str) -> None:
     assert placed(before, body) in ("per rank", "term", "unknown")
+
+
+def test_a_name_that_may_have_no_value_is_read_in_turns_of_some_ranks() -> None:
+    """That it has one there says nothing of the others: none of them loses it."""
+    ex = executed(
+        "import torch\nimport dpmigrate_runtime as ddp\nfrom torch.utils.data import DataLoader, TensorDataset\n"
+        "try:\n    from flash_attn import flash_attn_func as fast\nexcept ImportError:\n    pass\n"
+        "for a, in ddp.shard(DataLoader(TensorDataset(torch.ones(4, 3)), 2)):\n"
+        "    try:\n        b = fast(a, a, a)\n    except Exception:\n        b = a\n"
+    )
+    assert [a.why for a in held(ex, "fast") if isinstance(a, Unbound)] == [None]
