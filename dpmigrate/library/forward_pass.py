@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dpmigrate.execution import placements
+from dpmigrate.execution.joins import join
 from dpmigrate.execution.machine import Machine
 from dpmigrate.execution.objects import Object
 from dpmigrate.execution.values import (
+    NOTHING,
+    UNBOUND,
     Atom,
     Bound,
     Data,
@@ -39,6 +42,22 @@ def own_method(site: Site, made: Object) -> Bound | None:
     if made.kind != "instance" or site.base:
         return None
     return site.m.method_of(made, "forward") or site.m.method_of(made, "__call__")
+
+
+def methods_run(site: Site, made: Object) -> Value:
+    """What runs when a module of the program is called: a method that the object itself was given
+    (``self.forward = self.forward_of_pairs``), or its class's; nothing where the library's own is
+    meant.
+    """
+    method = own_method(site, made)
+    of_class = value(method) if method is not None else NOTHING
+    given = site.m.heap.read((made.number, "forward")) if not site.base else None
+    if not given:
+        return of_class
+    own = Ref(made.number)
+    if not all(isinstance(a, Bound) and a.receiver == own for a in given if a != UNBOUND):
+        return site.unknown("what the object was given as its forward")
+    return join(site.m.bound(given), of_class) if UNBOUND in given else given
 
 
 def through(v: Value, made: Object, site: Site) -> Value:

@@ -29,7 +29,7 @@ from dpmigrate.library import detection, sequence_models
 from dpmigrate.library.axes import on_axis, rows_of
 from dpmigrate.library.copies import copy_of
 from dpmigrate.library.effects import cut
-from dpmigrate.library.forward_pass import each_data, forward, own_method
+from dpmigrate.library.forward_pass import each_data, forward, methods_run
 from dpmigrate.library.joining import parts_of
 from dpmigrate.library.layer_table import BARE, LAYERS, implicit
 from dpmigrate.library.module_tree import owned
@@ -67,9 +67,9 @@ def module_called(site: Site) -> Value | None:
     if not site.base:
         forward(site, made)
     if made.kind == "instance":
-        method = own_method(site, made)
-        if method is not None:
-            return site.m.call(value(method), site.arguments, site.node, site.frame)
+        run = methods_run(site, made)
+        if run:
+            return site.m.call(run, site.arguments, site.node, site.frame)
         return layer_called(site, made) if foreign_name(site.m, made) in LAYERS else None
     if made.extra == ROUND:
         inner = site.m.heap.read((made.number, "module")) or NOTHING
