@@ -143,8 +143,13 @@ def _downloads(names: Names, c: ast.Call) -> bool:
     return _DATA_SETS.match(dotted) is not None or fetches(names, c)
 
 
+#: how functions of libraries that fetch files are called
+_FETCHES = re.compile(r"(\w+_)?download(_\w+)?")
+
+
 def fetches(names: Names, call: ast.Call) -> bool:
     """Whether the call fetches a file and does nothing else."""
-    dotted = names.dotted(call.func)
-    ends = (".urlretrieve", ".download_url", ".snapshot_download", ".hf_hub_download")
-    return dotted.startswith(("torch.hub.download", "nltk.download", "gdown.")) or dotted.endswith(ends)
+    head, _, name = names.dotted(call.func).rpartition(".")
+    if not head or head.startswith("?"):
+        return False
+    return head == "gdown" or name == "urlretrieve" or _FETCHES.fullmatch(name) is not None

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.branches import Chain
+from dpmigrate.execution.divergence import differing
 from dpmigrate.execution.joins import join
 from dpmigrate.execution.machine import Frame, Library
 from dpmigrate.execution.objects import Object
@@ -18,8 +19,11 @@ from dpmigrate.execution.values import (
     Atom,
     Bound,
     Const,
+    Data,
     Method,
+    Origin,
     Ref,
+    Setting,
     Unknown,
     Value,
     const,
@@ -48,6 +52,7 @@ from dpmigrate.judge.notes import (
 from dpmigrate.judge.wrapping import Wrapping
 from dpmigrate.library.files import FIRST, MADE_BEFORE
 from dpmigrate.library.module_tree import is_module
+from dpmigrate.library.runtime import OF_MAIN
 from dpmigrate.library.sites import GRAD
 from dpmigrate.library.streams import GENERATOR, OWN, SHARED
 from dpmigrate.library.torch_optim import MADE_WITH
@@ -103,6 +108,7 @@ class Judged(Wrapping, Handling):
         for function in dict.fromkeys(f for a in callee if (f := self._definition(a)) is not None):
             result = undivided(self, result, function) if hands_out(function) else result
         result = left_on_cpu.moved(self, callee, arguments, result, node, frame)
+        result = self._of_main(result, tuple(a.receiver for a in callee if isinstance(a, Method)), node)
         told = [a.receiver for a in callee if isinstance(a, Method) and a.name == "set_epoch"]
         known = [a for a in callee if not isinstance(a, Unknown)]
         if len(told) == len(known) and len(callee) > 1:
@@ -132,7 +138,14 @@ class Judged(Wrapping, Handling):
         if name == "module" and len(made) == len(owner) > 0 and all(o.kind in ("module", "container") for o in made):
             if all(self.heap.read((o.number, name)) is None for o in made):
                 self.event("no attribute", node, frame, owner=owner, name=const(name))
-        return super().attribute(owner, name, node, frame)
+        return self._of_main(super().attribute(owner, name, node, frame), owner, node)
+
+    def _of_main(self, made: Value, owner: Value, node: ast.AST) -> Value:
+        """What an object gives that rank 0 alone has: a path or a number is none on the others."""
+        plain = made and all(isinstance(a, Const | Setting | Data) for a in made)
+        if not plain or not any(self.heap.read((o.number, OF_MAIN)) for o in self.objects(owner)):
+            return made
+        return differing(made, Parting(Origin(node, "rank 0 alone"), True))
 
     def event(self, kind: str, node: ast.AST, frame: Frame, **values: Value) -> Event:
         values |= self._noted(kind, values)

@@ -12,7 +12,7 @@ that, and DDP stops ("marked as ready twice").
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 
 from dpmigrate.execution import going
 from dpmigrate.execution.objects import Object
@@ -20,6 +20,7 @@ from dpmigrate.execution.values import Data, Ref, const, data
 from dpmigrate.judge.notes import FROZEN, LATE
 from dpmigrate.judge.trial import Fault, Trial
 from dpmigrate.library.modules import MODEL
+from dpmigrate.library.vision_parts import own_parts
 
 NAME = "every parameter of a wrapped model is used"
 
@@ -91,6 +92,9 @@ def _without_gradient(trial: Trial, wrapper: int, seen: set[int]) -> Iterator[tu
     for made in _of_libraries(trial, wrapper, seen):
         words = "only parts of {}, a model of a library, are seen to be used, perhaps not all: "
         yield made, words + "DDP would stop in the second step"
+    for made, name, whole in _hung_on(trial, wrapper):
+        words = f"{whole.name} (made in {trial.line(whole.node)}) has no part {name} that its own code would use: "
+        yield made, words + "{} gets no gradient, and DDP would stop in the second step"
     for made, container in _perhaps(trial, wrapper, seen):
         chosen = f"of {container.name} (made in {trial.line(container.node)})"
         words = f"some layers {chosen} may be left out, perhaps {{}}: DDP would stop in the second step"
@@ -105,6 +109,20 @@ def _of_libraries(trial: Trial, wrapper: int, seen: set[int]) -> Iterator[Object
         made = trial.result.heap.objects[number]
         if made.extra == MODEL and len(trial.owned(number)) > 1 and _waited_for(trial, number):
             yield made
+
+
+def _hung_on(trial: Trial, wrapper: int) -> Iterator[tuple[Object, Hashable, Object]]:
+    """Layers that the program gives a model of a library under a name that is none of its parts
+    (``resnet.classifier = nn.Linear(…)``), and that the program does not call.
+    """
+    objects = trial.result.heap.objects
+    called = {a.object for e in trial.result.trace.of("forward") for a in e.values["module"] if isinstance(a, Ref)}
+    for whole in (objects[n] for n in sorted(trial.owned(wrapper)) if objects[n].extra == MODEL):
+        own = own_parts(whole.name)
+        for name, held in trial.result.heap.names(whole.number) if own else ():
+            for made in trial.objects(held) if isinstance(name, str) and name.isidentifier() and name not in own else ():
+                if made.extra != MODEL and made.number not in called and _waited_for(trial, made.number):
+                    yield made, name, whole
 
 
 def _perhaps(trial: Trial, wrapper: int, seen: set[int]) -> Iterator[tuple[Object, Object]]:

@@ -141,6 +141,7 @@ add_scalar add_scalars add_image add_images add_histogram add_graph add_text add
 add_embedding add_hparams add_pr_curve add_video add_audio export_scalars_to_json log_value
 scalar_summary add_mesh add_scalar_dict
 """), tracked, source="https://docs.pytorch.org/docs/stable/tensorboard.html"),
+    Row(methods("writer", "get_logdir"), uniform, source="https://docs.pytorch.org/docs/stable/tensorboard.html"),
     Row("""
 torchvision.utils.save_image torchvision.utils.make_grid
 """, image_saved, source="https://docs.pytorch.org/vision/stable/utils.html"),

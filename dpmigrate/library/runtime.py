@@ -225,6 +225,10 @@ def saved(site: Site) -> Value:
     return NONE
 
 
+#: the field of an object that rank 0 alone has
+OF_MAIN = "#of rank 0"
+
+
 def main_only(site: Site) -> Value:
     """``ddp.main_only(factory, …)``: the object on rank 0, one that does nothing on the others;
     what is no object, as a line that was typed, the others do not have.
@@ -236,6 +240,8 @@ def main_only(site: Site) -> Value:
     made = site.m.call(factory, given, site.node, site.frame)
     site.m.control.pop()
     plain = all(isinstance(a, Const | Setting | Data) for a in made)
+    for held in site.m.objects(made):
+        site.m.heap.write((held.number, OF_MAIN), const(True))
     return differing(made, alone) if plain else made
 
 

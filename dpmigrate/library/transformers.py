@@ -29,11 +29,12 @@ _LIBRARIES = ("transformers.", "pytorch_transformers.")
 _BY_SAMPLE = ("ForSequenceClassification", "ForImageClassification", "ForMultipleChoice",
               "ForAudioClassification", "ForNextSentencePrediction")  # fmt: skip
 #: models that end in a pooler, a layer of which only ``pooler_output`` is made, unless
-#: ``add_pooling_layer=False`` is given; ``Auto`` stands for any of them
+#: ``add_pooling_layer=False`` is given; ``Auto`` stands for any of them, and so does the encoder
+#: of a composed model
 _POOLED = re.compile(
     "(Auto|Albert|Beit|(Megatron|Mobile|QDQ|Rem|Visual|I)?Bert|BigBird|Bros|Camembert|Data2Vec(Text|Vision)"
     "|DPT|De[iI]t|ErnieM?|Esm|Flava|LayoutLM(v3)?|Lilt|Longformer|Luke|MPNet|Nezha"
-    "|(XLM)?Roberta(PreLayerNorm|XL)?|Tapas|ViT(MSN)?|Xmod|Yolos)Model"
+    "|(XLM)?Roberta(PreLayerNorm|XL)?|Tapas|ViT(MSN)?|Xmod|Yolos|(Vision)?EncoderDecoder)Model"
 )
 
 

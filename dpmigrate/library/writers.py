@@ -58,4 +58,4 @@ writerow writerows writeheader info debug warning error setLevel addHandler setF
 critical exception warn removeHandler hasHandlers close flush write
 """), written, source=_DOC),
 )  # fmt: skip
-ATTRIBUTES = (Row(methods("writer", "handlers level name propagate"), uniform, source=_DOC),)
+ATTRIBUTES = (Row(methods("writer", "handlers level name propagate log_dir logdir"), uniform, source=_DOC),)

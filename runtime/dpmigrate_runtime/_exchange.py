@@ -11,19 +11,19 @@ import torch
 
 from ._meet import packed_from_all, packed_from_main, rows
 from ._places import meeting
-from ._state import device, rank, world_size
+from ._state import alone, device, rank
 
 
 def barrier() -> None:
     """Wait for every rank. One process: nothing happens."""
-    if world_size() > 1:
+    if not alone():
         with meeting("ddp.barrier"):
             rows()
 
 
 def any_rank(flag: Any) -> bool:
     """Whether ``flag`` is true on at least one rank: the same answer everywhere, so that ranks leave a loop together."""
-    if world_size() == 1:
+    if alone():
         return bool(flag)
     mine = int(bool(flag))
     with meeting("ddp.any_rank"):
@@ -40,7 +40,7 @@ def from_main(value: Any) -> Any:
 
     The value must be picklable. CPU tensors in it arrive on the CPU, CUDA tensors on the receiving rank's ``device()``.
     """
-    if world_size() == 1:
+    if alone():
         return value
     with meeting("ddp.from_main"):
         packed = packed_from_main(to_bytes(value) if rank() == 0 else b"")
@@ -91,7 +91,7 @@ def main_settings(settings: Any) -> Any:
 
     Rank 0's must have ``keys()``, with picklable values. What is changed in them later is changed on the rank itself.
     """
-    if world_size() == 1:
+    if alone():
         return settings
     with meeting("ddp.main_settings"):
         packed = packed_from_main(to_bytes({k: settings[k] for k in settings.keys()}) if rank() == 0 else b"")  # noqa: SIM118

@@ -11,7 +11,7 @@ import torch
 from ._data import is_divided
 from ._exchange import from_all
 from ._places import meeting
-from ._state import world_size
+from ._state import alone
 
 
 def gather_all(*values: Any, over: Any = None) -> Any:
@@ -27,7 +27,7 @@ def gather_all(*values: Any, over: Any = None) -> Any:
 
     Raises on every rank: ValueError when the ranks hold different numbers of values, TypeError for what cannot be put end to end.
     """
-    if world_size() > 1 and (over is None or is_divided(over)):
+    if not alone() and (over is None or is_divided(over)):
         with meeting("ddp.gather_all"):
             ranks = from_all(values)
         counts = [len(held) for held in ranks]

@@ -20,7 +20,7 @@ from ._meet import call, rows
 from ._nets import cast_nets, keep_versions
 from ._places import meeting
 from ._seeds import agree_on_seeds
-from ._state import STATE, device, wire, world_size
+from ._state import STATE, alone, device, wire
 
 _PREFIXES = ("module.", "_orig_mod.")
 
@@ -71,7 +71,7 @@ def wrap(
         return model
     if isinstance(model, nn.DataParallel):
         model = model.module
-    if world_size() == 1:
+    if alone():
         return Single(model)
     place = _place(model)
     if sync_bn:
@@ -276,7 +276,7 @@ def sync_buffers(*models: Any) -> None:
     Needed before an evaluation through the bare model: each rank's BatchNorm has seen its own shard only (3.89 against 2.49 for
     the same input). Sparse buffers are left out, as in ``wrap``. Nothing happens in one process or when no model has buffers.
     """
-    if world_size() == 1:
+    if alone():
         return
     buffers = [buffer for model in models for buffer in unwrap(model).buffers() if buffer.layout is torch.strided]
     if not buffers:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import multiprocessing
 import sys
 import warnings
 from collections.abc import Collection
@@ -20,7 +19,7 @@ from ._nets import cast_nets, nets, take_in_nets
 from ._places import meeting
 from ._quiet import quiet, report_failures
 from ._seeds import share_streams
-from ._state import DEFAULT_TIMEOUT, STATE, rank, world_size
+from ._state import DEFAULT_TIMEOUT, STATE, is_child, rank, world_size
 from ._watch import begin as begin_watch
 from ._watch import end as end_watch
 from ._watch import wait_for_all
@@ -50,7 +49,7 @@ def setup(timeout: float = DEFAULT_TIMEOUT, unwatched: str | Collection[str] = (
     Raises RuntimeError naming the environment variable that is missing or wrong, ValueError for a
     timeout that is not positive or a net that does not exist.
     """
-    if STATE.active or _is_child():
+    if STATE.active or is_child():
         return
     if not timeout > 0:
         raise ValueError(f"timeout must be a positive number of seconds, but it is {timeout!r}")
@@ -120,14 +119,6 @@ def _bind_defaults_early() -> None:
         import torch.distributed.nn.functional  # noqa: F401
 
 
-def _is_child() -> bool:
-    """Whether this process is one that multiprocessing has started, as a worker of a DataLoader.
-
-    One that is spawned imports the program's main module before it knows its parent.
-    """
-    return multiprocessing.parent_process() is not None or getattr(multiprocessing.current_process(), "_inheriting", False)
-
-
 def cleanup() -> None:
     """Leave the process group: wait for the others, let go of what holds the group, destroy it. Safe to call twice.
 
@@ -135,7 +126,7 @@ def cleanup() -> None:
     For the normal end of the program. While an exception is on its way the wait is left out, because the other ranks may never
     come. A group that somebody else made is not destroyed. The models stay usable through ``.module``.
     """
-    if not STATE.active or _is_child():
+    if not STATE.active or is_child():
         return
     if sys.exc_info()[0] is not None:
         end_watch("has left by ddp.cleanup() because of an exception")

@@ -17,7 +17,7 @@ from torch.distributed.distributed_c10d import _get_default_store
 
 from ._places import meeting
 from ._seeds import packed_streams, take_streams
-from ._state import STATE, is_main, world_size
+from ._state import STATE, alone, is_main
 from ._watch import LostRankError, where_all_are
 
 
@@ -29,7 +29,7 @@ def main_first() -> Iterator[None]:
     all ranks have one stream. Waits on the group's store and not in a collective, so the body may take up to ``setup``'s timeout whatever the backend.
     Raises RuntimeError on the other ranks, with rank 0's message, when the body fails there or does not end in time.
     """
-    if world_size() == 1:
+    if alone():
         yield
         return
     key = f"dpmigrate/main_first/{STATE.sections}"

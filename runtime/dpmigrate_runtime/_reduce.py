@@ -16,7 +16,7 @@ import torch
 from ._data import is_divided
 from ._meet import packed_from_all, reduced
 from ._places import meeting
-from ._state import device, wire, world_size
+from ._state import alone, device, wire, world_size
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def sum_all(*values: Any, over: Any = None) -> Any:
     Raises on every rank: ValueError when the ranks hold different shapes, lengths or numbers of values, TypeError for what cannot be
     summed, OverflowError when a sum does not fit the values' own integer dtype.
     """
-    if world_size() > 1 and (over is None or is_divided(over)):
+    if not alone() and (over is None or is_divided(over)):
         with meeting("ddp.sum_all"):
             sums = _sum(tuple(_packed(value) for value in values))
         values = tuple(_unpacked(one, value) for one, value in zip(sums, values, strict=True))
@@ -61,7 +61,7 @@ def mean_all(*values: Any, over: Any = None) -> Any:
 
     ``over`` and the errors are those of ``sum_all``.
     """
-    world = world_size() if over is None or is_divided(over) else 1
+    world = world_size() if not alone() and (over is None or is_divided(over)) else 1
     # one process makes no note
     with meeting("ddp.mean_all") if world > 1 else nullcontext():
         sums = sum_all(*values, over=over)

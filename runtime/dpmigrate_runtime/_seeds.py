@@ -14,7 +14,7 @@ from torch.utils.data import get_worker_info
 from ._exchange import from_all, from_bytes, from_main, to_bytes
 from ._meet import packed_from_main
 from ._places import meeting
-from ._state import STATE, rank, world_size
+from ._state import STATE, alone, rank, world_size
 
 #: how far the seeds of several loaders lie apart: a sampler adds the epoch to its seed, and neighbours would have one order an epoch later
 _BETWEEN = 1000
@@ -71,7 +71,7 @@ def same_stream() -> Iterator[None]:
 
     For data that are drawn anew while training runs (negative samples, another subset): each rank would train on other data.
     """
-    if world_size() == 1:
+    if alone():
         yield
         return
     own = _streams()
@@ -90,7 +90,7 @@ def seed_ranks() -> None:
     With equal streams all ranks draw the same dropout masks and the same augmentations. One process: nothing happens. Raises RuntimeError
     where ``common_seed`` has not been the same on all ranks: the program has seeded them differently, and their samplers draw different orders.
     """
-    if world_size() == 1:
+    if alone():
         return
     with meeting("ddp.seed_ranks"):
         agree_on_seeds()
@@ -114,7 +114,7 @@ def own_streams() -> Iterator[None]:
     the body by an exception asks nobody, and goes on with the streams from before it. Once ``seed_ranks`` has been called the body runs as it is. Raises
     what ``seed_ranks`` raises.
     """
-    if world_size() == 1 or STATE.common_seed is not None:
+    if alone() or STATE.common_seed is not None:
         yield
         return
     before = _streams()

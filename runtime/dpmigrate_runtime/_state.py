@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import weakref
 from collections import Counter
 from collections.abc import Callable, MutableMapping
@@ -119,6 +120,19 @@ def local_rank() -> int:
 def world_size() -> int:
     """How many processes work on the job; 1 under plain ``python``."""
     return dist.get_world_size() if dist.is_initialized() else read_launch().world_size
+
+
+def is_child() -> bool:
+    """Whether this process is one that multiprocessing has started, as a worker of a DataLoader.
+
+    One that is spawned imports the program's main module before it knows its parent.
+    """
+    return multiprocessing.parent_process() is not None or getattr(multiprocessing.current_process(), "_inheriting", False)
+
+
+def alone() -> bool:
+    """Whether there is no other rank to meet: in one process, and in one that a rank has spawned, which imports the program again."""
+    return world_size() == 1 or (is_child() and not dist.is_initialized())
 
 
 def is_main() -> bool:

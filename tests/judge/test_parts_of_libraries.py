@@ -102,3 +102,22 @@ def test_all_is_used_or_frozen(begin: str, body: str, end: str) -> None:
 def test_parts_without_gradients() -> None:
     (words,) = _told(_NET, f"with torch.no_grad():\n    {_PARTS}")
     assert words.startswith("no loss reaches resnet18.")
+
+
+@pytest.mark.parametrize(
+    ("made", "left_out"),
+    [
+        pytest.param("net = models.resnet18()\nnet.classifier = nn.Linear(512, 5)", True, id="a name that the network has not"),
+        pytest.param("net = models.resnet18()\nnet.fc = nn.Linear(512, 5)", False, id="its last layer"),
+        pytest.param("net = models.resnet18()\nnet.conv1 = nn.Conv2d(3, 64, 7)", False, id="its first layer"),
+        pytest.param("net = models.vgg11()\nnet.fc = nn.Linear(512, 5)", True, id="another network's last layer"),
+        pytest.param("net = timm.create_model('a')\nnet.classifier = nn.Linear(512, 5)", False, id="a network whose parts are not known"),
+        pytest.param("net = models.resnet18()\nnet.classifier = nn.Linear(512, 5).requires_grad_(False)", False, id="frozen"),
+    ],
+)
+def test_a_layer_that_is_given_to_a_network(made: str, left_out: bool) -> None:
+    text = _TRAINED.format(begin="        pass", body="        pass", end="").replace("net = ddp.wrap(Net())", f"{made}\nnet = ddp.wrap(net)")
+    source = parse(text.encode(), "train.py")
+    assert isinstance(source, Source)
+    found = [f.words for f in faults(Program.of(source)) if f.invariant == unused.NAME]
+    assert any("that its own code would use" in words for words in found) is left_out, found

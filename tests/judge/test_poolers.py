@@ -12,7 +12,7 @@ TAGGER = '''\
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
-from transformers import AutoModel, BertModel, DistilBertModel, BertForTokenClassification
+from transformers import AutoModel, BertModel, DistilBertModel, BertForTokenClassification, VisionEncoderDecoderModel
 import dpmigrate_runtime as ddp
 
 
@@ -58,6 +58,7 @@ def told(model: str = BERT, out: str = "z = self.bert(x, attention_mask=mask)[0]
         (BERT, True),
         ("BertModel(config)", True),
         ("AutoModel.from_pretrained(name)", True),
+        ("VisionEncoderDecoderModel.from_pretrained(name)", True),
         ("BertModel.from_pretrained('bert-base-cased', add_pooling_layer=False)", False),
         ("DistilBertModel.from_pretrained('distilbert-base-cased')", False),
     ],

@@ -136,3 +136,17 @@ def test_a_rank_that_finds_none_leaves() -> None:
     write = "if ddp.is_main():\n    lib.Thing().save('a.txt')"
     assert any(s.startswith(_ALONE) for s in _said(early + write))
     assert not any(s.startswith(_ALONE) for s in _said(early + "ddp.barrier()\n" + write))
+
+
+@pytest.mark.parametrize(
+    ("path", "wrong"),
+    [
+        pytest.param("Path(writer.get_logdir()) / 'a.pt'", True, id="a folder that its method gives"),
+        pytest.param("writer.log_dir + '/a.pt'", True, id="one that it has"),
+        pytest.param("ddp.from_main(Path(writer.get_logdir()) / 'a.pt')", False, id="rank 0's for all"),
+        pytest.param("Path('runs') / 'a.pt'", False, id="one that all have"),
+    ],
+)
+def test_a_file_is_read_whose_path_rank_0_alone_has(path: str, wrong: bool) -> None:
+    last = f"from torch.utils.tensorboard import SummaryWriter\nwriter = ddp.main_only(SummaryWriter, 'runs')\npath = {path}\nddp.save(net.state_dict(), path)\n"
+    assert ("each rank reads a file of another name here: per rank: rank 0 alone" in " ".join(_said(last + "ddp.barrier()\ntorch.load(path)"))) is wrong

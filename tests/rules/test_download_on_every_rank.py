@@ -35,6 +35,7 @@ def test_nothing_to_say(setup: str) -> None:
         pytest.param("from torch.hub import load_state_dict_from_url", "w = load_state_dict_from_url('u')", id="from torch.hub"),
         pytest.param("from transformers import AutoModel", "m = AutoModel.from_pretrained('bert')", id="from_pretrained"),
         pytest.param("import urllib.request", "urllib.request.urlretrieve('u', 'f')", id="urlretrieve"),
+        pytest.param("import kagglehub", "kagglehub.dataset_download('a/b')", id="a function called so"),
         pytest.param("import nltk", "nltk.download('punkt')", id="nltk"),
         pytest.param("from datasets import load_dataset", "d = load_dataset('x')", id="datasets"),
         pytest.param("import gdown", "gdown.download('u')", id="gdown"),

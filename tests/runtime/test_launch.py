@@ -103,6 +103,23 @@ def test_nothing_happens_in_a_child(plain: pytest.MonkeyPatch, spawned: bool) ->
     assert _state.STATE.active
 
 
+def test_a_spawned_child_meets_nobody(plain: pytest.MonkeyPatch) -> None:
+    """It imports the main module again, where a model may be wrapped and numbers be put together beside the guard."""
+    plain.setattr(multiprocessing.current_process(), "_inheriting", True, raising=False)
+    for name, value in GOOD.items():
+        plain.setenv(name, value)
+    ddp.setup()
+    assert ddp.world_size() > 1 and not dist.is_initialized()
+    model = ddp.wrap(torch.nn.Linear(1, 1))
+    with ddp.main_first(), ddp.own_streams(), ddp.same_stream():
+        ddp.seed_ranks()
+        ddp.barrier()
+        ddp.sync_buffers(torch.nn.BatchNorm1d(1))
+    assert model(torch.ones(1, 1)).shape == (1, 1)
+    assert (ddp.sum_all(2), ddp.mean_all(2.0), ddp.gather_all([1]), ddp.from_main("a"), ddp.any_rank(True)) == (2, 2.0, [1], "a", True)
+    assert ddp.main_settings({"a": 1}) == {"a": 1}
+
+
 @pytest.fixture
 def gpus(plain: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """A machine with two GPUs, as far as one can tell without using them."""
@@ -159,7 +176,7 @@ def made(gpus: pytest.MonkeyPatch) -> Iterator[list[tuple[Any, ...]]]:
             seen.append((module, where))
 
     gpus.setattr(_model, "DistributedDataParallel", Fake)
-    gpus.setattr(_model, "world_size", lambda: 2)
+    gpus.setattr(_model, "alone", lambda: False)
     gpus.setattr(_model, "agree_on_seeds", lambda: None)
     yield seen
     _nets.take_in_nets()
