@@ -12,6 +12,7 @@ from dpmigrate.facts.names import FunctionNode, last
 from dpmigrate.facts.nodes import walk
 
 if TYPE_CHECKING:
+    from dpmigrate.facts.objects import Val
     from dpmigrate.facts.script import Script
 
 #: calls by these names set a stream, whatever they belong to: numpy.random.seed, torch.manual_seed, imgaug.seed, a helper of another file
@@ -104,8 +105,14 @@ def kept_streams(script: Script) -> Iterator[ast.Call]:
     for call in (c for c in script.roles.calls if script.names.function(c) in running):
         drawn = [call.func.value] if isinstance(call.func, ast.Attribute) else []
         vals = [v for e in (*drawn, *(k.value for k in call.keywords if k.arg == "generator")) for v in script.values.eval(e)]
-        if any(v.kind == "call" and v.qual in _GENERATORS and script.names.function(v.node) not in running for v in vals):
+        if any(v.kind == "call" and _seeded(v) and script.names.function(v.node) not in running for v in vals):
             yield call
+
+
+def _seeded(made: Val) -> bool:
+    """Whether a generator has one seed in every process: torch's has without being given one, and those of NumPy and Python ask the system."""
+    given = isinstance(made.node, ast.Call) and (made.node.args or made.node.keywords)
+    return made.qual == "torch.Generator" or (made.qual in _GENERATORS and bool(given))
 
 
 def _given(script: Script, function: ast.AST, seen: frozenset[ast.AST]) -> Iterator[ast.expr]:

@@ -122,6 +122,8 @@ class Noisy(Dataset):
         pytest.param("random.Random(0)", "", "self.also()", ["self.rng.random()"], id="in another method"),
         pytest.param("random.Random(0)", "r = random.Random(i)", "r.random()", [], id="seeded by the sample"),
         pytest.param("random", "", "self.rng.random()", [], id="the stream of the process"),
+        pytest.param("random.Random()", "", "self.rng.random()", [], id="seeded by the system"),
+        pytest.param("R()", "", "self.rng.rand()", [], id="seeded by the system, numpy"),
         pytest.param("random.Random(0)", "", "1", [], id="nothing is drawn for a sample"),
     ],
 )
