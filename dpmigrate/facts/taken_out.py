@@ -26,6 +26,9 @@ def maker(roles: Roles, node: ast.expr) -> ast.Name | None:
     bound = owner.bindings.get(node.id, []) if owner is names.scope_of[node] and owner is not None else []
     if len(bound) != 1 or bound[0].how != "assign" or not (bound[0].path or isinstance(bound[0].value, ast.Subscript)):
         return None
+    given = bound[0].value
+    if isinstance(given, ast.Tuple | ast.List) and any(isinstance(e, ast.Call) for e in given.elts):  # student, teacher = build(), build()
+        return None
     models = {x for v in roles.values.eval(node) for x in roles.values.inner(v)}
     if len(models) != 1 or not _taken_again(roles, owner.node if owner is not None else None, next(iter(models))):
         return None

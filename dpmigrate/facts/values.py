@@ -399,7 +399,9 @@ class Values:
             if v.kind == "func":
                 out |= self._given(node, v.node)
             elif v.kind == "object" and v.cls is not None and (run := self.defs.method(v.cls, "__call__")) is not None:
-                out |= self._given(node, run)
+                # what goes through something that it is given is known by that, as a bar round a loader
+                handed = {g for a in (*node.args, *(k.value for k in node.keywords)) for g in self.eval(a)}
+                out |= frozenset() if any(g.qual.startswith("torch.utils.data.") for g in handed) else self._given(node, run)
             elif v.kind == "class" and v.cls is not None:
                 out.add(Val("object", node, cls=v.cls))
             elif v.kind == "ext":

@@ -19,7 +19,6 @@ NOT_YET = frozenset(
         "buffers_of_the_batch",  # halves of a batch, and signs by the place in it
         "loss_of_chosen_by_loader",  # masks that a data set makes
         "mean_over_padding",  # the loss is none over the samples alone, and the user is told
-        "loss_of_selected",  # a mean over what a mask chooses, of a mean over another axis
     }
 )
 FIXTURES = [c for c in cases() if c.facts["expect"] == "migrate"]

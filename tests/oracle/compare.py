@@ -119,6 +119,8 @@ def _compare(found: Seen, meeting: int, ours: Log, theirs: Log) -> None:
     for run, (a, b) in enumerate(pairs, 1):
         if a.startswith("object ") and b.startswith("object "):
             continue
+        if a == "NoneType None" and b.endswith("_rank0.Nothing"):
+            continue  # what a method of an object gives that rank 0 alone has, for which there is nothing to use
         found.compared += 1
         if a != b and not found.differs:
             found.differs = f"run {run} since meeting {meeting}: {a} | {b}"

@@ -28,7 +28,7 @@ def test_nothing_to_say(parts: dict[str, str]) -> None:
         pytest.param({"end": "print(model(torch.ones(1, 8)))"}, "model(torch.ones(1, 8))", "print(model.module(torch.ones(1, 8)))", id="a sample"),
         pytest.param({"step": "optimizer.zero_grad()\nwith torch.no_grad():\n    t = model(x)\nloss = F.cross_entropy(model(x), y)\nloss.backward()\noptimizer.step()"}, "model(x)", "t = model.module(x)", id="without gradients in training"),
         pytest.param({"defs": "def show(net, x):\n    return net(x)", "end": "show(net=model, x=torch.ones(1, 8))"}, "net(x)", "return net.module(x)", id="parameter"),
-        pytest.param({"model": "model = nn.DataParallel(Net())", "end": "print(model(torch.ones(1, 8)))", "module_level": True}, "model(torch.ones(1, 8))", "print(model.module(torch.ones(1, 8)))", id="module level, DataParallel"),
+        pytest.param({"model": "model = nn.DataParallel(Net())", "end": "print(model(torch.ones(1, 8)))", "module_level": True}, "model(torch.ones(1, 8))", "print(model.module(torch.ones(1, 8).to(ddp.device())))", id="module level, DataParallel"),
     ],
 )  # fmt: skip
 def test_found_and_fixed(parts: dict[str, str | bool], pointed: str, line: str) -> None:

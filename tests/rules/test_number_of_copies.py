@@ -107,7 +107,7 @@ def test_an_attribute_of_self() -> None:
 @pytest.mark.parametrize(
     ("line", "new"),
     [
-        pytest.param("loss = model(x, y, table.repeat(n_gpu, 1)).mean()", "loss = model(x, y, table.repeat(1, 1)).mean()", id="in the call"),
+        pytest.param("loss = model(x, y, table.repeat(n_gpu, 1)).mean()", "loss = model(x, y, table.repeat(1, 1).to(ddp.device())).mean()", id="in the call"),
         pytest.param("t = table.unsqueeze(0).expand(n_gpu, -1)\nloss = model(x, y, t).mean()", "t = table.unsqueeze(0).expand(1, -1)", id="by a variable"),
         pytest.param("t = torch.tensor([len(x)] * n_gpu)\nloss = model(x, y, table=t).mean()", "t = torch.tensor([len(x)] * 1)", id="a list"),
         pytest.param(
