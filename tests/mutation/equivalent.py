@@ -508,11 +508,15 @@ def right_one(subject: Subject) -> Execution:
     return executed(program)
 
 
+#: how the stream lies that seeds the workers of a pass: what they draw is compared by itself
+_OF_WORKERS = ("judge pass", "stream")
+
+
 def _course(execution: Execution) -> Counter[object]:
     return Counter(
         (
             e.kind, e.parted is None,
-            *((k.rstrip(" 0123456789"), _seen(execution, k, v)) for k, v in sorted(e.values.items()) if k not in _LEFT_OUT),
+            *((k.rstrip(" 0123456789"), _seen(execution, k, v)) for k, v in sorted(e.values.items()) if k not in _LEFT_OUT and (e.kind, k) != _OF_WORKERS),
         )
         for e in execution.trace.of(*_COURSE)
     )  # fmt: skip
