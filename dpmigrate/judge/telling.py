@@ -21,16 +21,17 @@ class Telling(Passing):
         super().__init__(*args)
         #: the data that texts were made of, by the marks of the texts
         self.in_texts: dict[int, dict[Data, None]] = {}
-        self._written: dict[ast.AST, int] = {}
+        self._written: dict[tuple[ast.AST, int], int] = {}
 
     def text(self, parts: list[Value], node: ast.AST, frame: Frame) -> Value:
-        """A text with the mark of its place: the number that it lies as may be one of several in it."""
+        """A text with the mark of its place and call: the number that it lies as may be one of several in it."""
         made = super().text(parts, node, frame)
         if not data(made):
             return made
-        if node not in self._written:
-            self._written[node] = self.heap.new(TEXT, TEXT, None, 0, key=(TEXT, node)).number
-        mark = self._written[node]
+        at = (node, frame.context)
+        if at not in self._written:
+            self._written[at] = self.heap.new(TEXT, TEXT, None, 0, key=(TEXT, *at)).number
+        mark = self._written[at]
         held = self.in_texts.setdefault(mark, {})
         held |= {d: None for v in parts for d in data(self.shown(v, node, frame), deep=True)}
         return tuple(a._replace(marks=a.marks | {mark}) if isinstance(a, Data) else a for a in made)

@@ -155,7 +155,7 @@ def test_a_file_that_must_be_new_is_another_one_elsewhere(monkeypatch: pytest.Mo
 
 
 def test_main_first_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_rank0, "world_size", lambda: 2)
+    monkeypatch.setattr(_rank0, "alone", lambda: False)
     monkeypatch.setattr(_rank0, "is_main", lambda: False)
     monkeypatch.setattr(_rank0, "_get_default_store", HashStore)
     monkeypatch.setattr(_state.STATE, "timeout", 0.1)
@@ -167,7 +167,7 @@ def test_main_first_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
 def rank_one(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """As rank 1 of 2 sees it, with the exchanges answered from here."""
     monkeypatch.setattr(_seeds, "rank", lambda: 1)
-    monkeypatch.setattr(_seeds, "world_size", lambda: 2)
+    monkeypatch.setattr(_seeds, "alone", lambda: False)
     monkeypatch.setattr(_seeds, "from_main", lambda value: 2**64 - 1)
     monkeypatch.setattr(_seeds, "from_all", lambda value: [[(3, 1)], value])
     monkeypatch.setattr(_state.STATE, "seeds_given", Counter({3: 1}))
