@@ -299,8 +299,8 @@ def _size(d: Data) -> bool:
     kind = d.placement.kind
     if d.kind not in ("number", "shape", "text"):
         return False
-    if d.turn:
-        return False  # it depends on the place of a sample
+    if d.turn or d.placement == placements.PADDED:
+        return False  # it depends on the place of a sample, or on the longest that a rank has
     return kind in (*placements.EQUAL, Kind.SIZE) or (d.kind == "shape" and not d.placement.ragged)
 
 

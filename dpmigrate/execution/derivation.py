@@ -91,7 +91,7 @@ def _by_padding(placement: Placement) -> Placement:
         return placements.PADDED
     if placement.kind is Kind.ROWS:
         return placement._replace(padded=True)
-    return placements.PER_RANK if placement in (placements.MEAN, placements.SUM, placements.RATIO) else placement
+    return placement if placement.kind is Kind.UNKNOWN else placements.PER_RANK
 
 
 def _unlike(found: list[Data]) -> bool:

@@ -80,6 +80,13 @@ def differing(v: Value, parted: Parting, *, keep_sums: bool = False) -> Value:
     return normal(tuple(atoms))
 
 
+def by_padding(count: Value, node: ast.AST) -> Parting | None:
+    """Why ranks go through a loop unequally often whose turns go by how long their batches are padded."""
+    if any(isinstance(a, Data) and a.placement == placements.PADDED for a in count):
+        return Parting(Origin(node, PADDING), True, padding=True)
+    return None
+
+
 def _in_padding(a: Atom, origin: Origin) -> Atom:
     """What a loop has changed whose turns are as many as a rank's batch is padded long: sums count
     what the samples have, which is nothing in the turns that a rank has not.

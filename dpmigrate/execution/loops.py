@@ -5,10 +5,9 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
-from dpmigrate.execution import going, placements, samples
+from dpmigrate.execution import divergence, going, placements, samples
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.containers import TAKEN
-from dpmigrate.execution.divergence import PADDING
 from dpmigrate.execution.machine import PROCESS, Frame, Going
 from dpmigrate.execution.names import LISTED, SOME
 from dpmigrate.execution.objects import LENGTH, Delta, Location, Object
@@ -166,16 +165,15 @@ class LoopParts(TurnParts):
             made = self.object(atom)
             if made is not None:
                 count = self.count(made)
-                parted = self.parting(count, node) if count else None
-                if parted is None and any(isinstance(a, Data) and a.placement == placements.PADDED for a in count or ()):
-                    parted = Parting(Origin(node, PADDING), True, padding=True)
+                parted = (self.parting(count, node) or divergence.by_padding(count, node)) if count else None
                 if parted is not None and placement_of(count) == placements.SUM:
                     parted = replace(parted, turns=True, in_turn=False)
             elif isinstance(atom, Data) and atom.placement.kind is Kind.ROWS:
-                ragged, padded = atom.placement.ragged, atom.placement.padded and atom.placement.axis
-                parted = Parting(atom.origin or Origin(node, "rows"), True) if ragged else None
-                if padded and not ragged:
-                    parted = Parting(Origin(node, PADDING), True, padding=True)
+                if atom.placement.ragged:
+                    parted = Parting(atom.origin or Origin(node, "rows"), True)
+                else:  # it goes over another axis than that of the samples
+                    padded = atom.placement.padded and atom.placement.axis
+                    parted = Parting(Origin(node, divergence.PADDING), True, padding=True) if padded else None
             else:
                 parted = self.parting((atom,), node)
             if parted is not None:

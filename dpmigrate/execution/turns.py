@@ -68,7 +68,7 @@ class TurnParts(MatchParts):
                     if truth is False or not test:
                         alive = bool(test)
                         break
-                    doubt = self.parting(test, node.test)
+                    doubt = self.parting(test, node.test) or divergence.by_padding(test, node)
                     if doubt is not None:
                         self._mark(slot, doubt)
                     self.event("branch", node, frame, test=test)

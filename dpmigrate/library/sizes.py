@@ -97,7 +97,10 @@ def elements_count(site: Site) -> Value:
         if p.kind in (Kind.UNKNOWN, Kind.PER_RANK):
             return derivation.derived("size", p, [given], site.node, kind="number", gradient="none")
         return SETTING
-    p = placements.SUM if found.placement.ragged else placements.size(0)
+    if found.placement.padded:  # with what the rank's samples are filled up with
+        p = placements.PER_RANK
+    else:
+        p = placements.SUM if found.placement.ragged else placements.size(0)
     return site.data(p, kind="number", gradient="none", keep_axes=False)
 
 
