@@ -95,7 +95,7 @@ def test_the_tables_know_the_execution_alone(path: Path) -> None:
 @pytest.mark.parametrize("path", [p for p in TOOL if p.parent == ROOT / "dpmigrate" / "judge"], ids=of)
 def test_the_judge_knows_the_execution_and_no_fact(path: Path) -> None:
     own = {m for m in imported(path) if m.split(".")[0] == "dpmigrate"}
-    rooms = ("execution", "library", "judge", "program", "model", "contract")
+    rooms = ("execution", "library", "judge", "program", "model", "contract", "spelt_paths")
     assert not {m for m in own if m.split(".")[1] not in rooms}
 
 

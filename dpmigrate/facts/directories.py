@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from dpmigrate.facts.names import FunctionNode
 from dpmigrate.facts.nodes import walk
+from dpmigrate.spelt_paths import bare, folder
 
 if TYPE_CHECKING:
     from dpmigrate.facts.script import Script
@@ -32,6 +33,38 @@ def unprepared(script: Script) -> Iterator[Making]:
         given = script.argument(call, "exist_ok", 2)
         if not (_caught(script, call) or _is_true(script, given) or script.made_once(call)):
             yield Making(call, None if given is not None and _is_false(given) else given)
+
+
+def may_be(script: Script, asked: ast.expr | None, path: ast.expr | None) -> bool:
+    """Whether a path that a test looks at may be the directory that is made; one in the other (``join(root, name)`` in ``root``) is another, and so are
+    two that are written out.
+    """
+    if asked is None or path is None:
+        return True
+    one, other = _spelt(script, asked), _spelt(script, path)
+    if ast.dump(one) == ast.dump(other):
+        return True
+    literal = isinstance(one, ast.Constant) and isinstance(other, ast.Constant)
+    inside = ast.dump(one) in _folders(script, other) or ast.dump(other) in _folders(script, one)
+    return not (literal or inside)
+
+
+def _folders(script: Script, path: ast.expr) -> Iterator[str]:
+    """The folders that a path is in, as it is written."""
+    while (outer := folder(bare(path))) is not None:
+        path = _spelt(script, outer)
+        yield ast.dump(path)
+
+
+def _spelt(script: Script, path: ast.expr) -> ast.expr:
+    """What the one assignment to a variable gives it, or the expression itself."""
+    while isinstance(path, ast.Name):
+        bound = list(script.names.bindings(script.names.scope_of[path], path.id))
+        value = bound[0].value if len(bound) == 1 and bound[0].how == "assign" and not bound[0].path else None
+        if not isinstance(value, ast.expr):
+            break
+        path = value
+    return path
 
 
 def _caught(script: Script, call: ast.Call) -> bool:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from dpmigrate.facts.names import FunctionNode
 from dpmigrate.facts.objects import Val, leaves
+from dpmigrate.facts.roles import element
 
 if TYPE_CHECKING:
     from dpmigrate.facts.roles import Roles
@@ -27,8 +28,8 @@ def maker(roles: Roles, node: ast.expr) -> ast.Name | None:
     if len(bound) != 1 or bound[0].how != "assign" or not (bound[0].path or isinstance(bound[0].value, ast.Subscript)):
         return None
     given = bound[0].value
-    if isinstance(given, ast.Tuple | ast.List) and any(isinstance(e, ast.Call) for e in given.elts):  # student, teacher = build(), build()
-        return None
+    if isinstance(given, ast.Tuple | ast.List) and isinstance(element(given, bound[0].path), ast.Call):
+        return None  # student, teacher = build(), build(): each is made here
     models = {x for v in roles.values.eval(node) for x in roles.values.inner(v)}
     if len(models) != 1 or not _taken_again(roles, owner.node if owner is not None else None, next(iter(models))):
         return None

@@ -113,9 +113,9 @@ def judged(
     ``original`` is the program before, executed, where there is one. ``divided``: batch sizes are
     those of all ranks together, and not of each. ``settled``: invariants that are not asked: the user
     is told that a loss is one of the rank's own samples together (``COUPLED``, ``APART``), or that
-    its scale is not known (``COUPLED``), or does not want side effects to be looked at (``ALONE``). ``shown``: those of
-    ``settled`` of which it is told all the same where they do not hold, since what the user is told
-    may be about something else. ``by_default``: the options of the program have their defaults, and
+    its scale is not known (``COUPLED``), or does not want side effects to be looked at (``ALONE``).
+    ``shown``: those of ``settled`` of which it is told all the same where they do not hold, since
+    what the user is told may be about something else. ``by_default``: the options of the program have their defaults, and
     no other values.
     """
     ended = original.trace.ended if original is not None else None

@@ -10,36 +10,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from dpmigrate.execution import placements
-from dpmigrate.execution.machine import Frame
-from dpmigrate.execution.placements import Kind
-from dpmigrate.execution.values import Atom, Const, Setting, Value, const, data
+from dpmigrate.execution.values import Const, const, data
 from dpmigrate.judge import totals
 from dpmigrate.judge.accumulating import TOTAL
-
-if TYPE_CHECKING:
-    from dpmigrate.judge.judged import Judged
-    from dpmigrate.judge.trial import Fault, Trial
+from dpmigrate.judge.comparing import COMPARED
+from dpmigrate.judge.trial import Fault, Trial
 
 NAME = "numbers of samples are compared with those of as many ranks"
-_EVENT = "judge compared"
-
-
-def noted(m: Judged, node: ast.Compare, left: Value, rights: list[Value], frame: Frame) -> None:
-    """Notes where a number of samples is compared with a number that all ranks have."""
-    if len(rights) != 1:
-        return
-    for one, other, text in ((left, rights[0], node.comparators[0]), (rights[0], left, node.left)):
-        sizes = tuple(d for d in data(one) if d.placement.kind is Kind.SIZE)
-        if sizes and other and all(map(_limit, other)):
-            m.event(_EVENT, node, frame, sizes=sizes, limit=const(ast.unparse(text)))
-
-
-def _limit(a: Atom) -> bool:
-    """Whether a number is the same on all ranks, and asks for more than whether there is a sample."""
-    return isinstance(a, Setting) or (isinstance(a, Const) and isinstance(a.value, int | float) and a.value > 1)
 
 
 def faults(trial: Trial) -> Iterator[Fault]:
@@ -48,7 +27,7 @@ def faults(trial: Trial) -> Iterator[Fault]:
     """
     calls = (e.node for e in trial.result.trace.of("judge runtime") if e.values["name"] == const("local_batch"))
     divided = {ast.unparse(n.args[0]) for n in calls if isinstance(n, ast.Call) and n.args}
-    for event in trial.result.trace.of(_EVENT):
+    for event in trial.result.trace.of(COMPARED):
         whole = {a.value for a in event.values["limit"] if isinstance(a, Const)} <= divided
         for d in data(event.values["sizes"]):
             if not totals.trained_on(trial, d):

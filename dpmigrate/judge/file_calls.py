@@ -26,8 +26,8 @@ from dpmigrate.execution.values import (
     const,
     known,
 )
-from dpmigrate.judge.spelt_paths import SUFFIX, bare, folder, last, listed_folders, loops_of, makes_path, named, named_after
 from dpmigrate.library.pure import family_of
+from dpmigrate.spelt_paths import SUFFIX, bare, folder, last, listed_folders, loops_of, makes_path, named, named_after
 
 if TYPE_CHECKING:
     from dpmigrate.judge.judged import Judged

@@ -29,7 +29,7 @@ from dpmigrate.execution.values import (
     const,
     known,
 )
-from dpmigrate.judge import compared, left_on_cpu, moved_in_part, overtaken, shared_files, workers
+from dpmigrate.judge import comparing, left_on_cpu, moved_in_part, overtaken, shared_files, workers
 from dpmigrate.judge.cached import cached, hands_out, undivided
 from dpmigrate.judge.given import multiplied
 from dpmigrate.judge.handling import Handling
@@ -129,7 +129,7 @@ class Judged(Wrapping, Handling):
 
     def _compared(self, node: ast.Compare, left: Value, rights: list[Value], frame: Frame) -> Value:
         """A comparison; how many samples a rank has had is held against what is meant for all."""
-        compared.noted(self, node, left, rights, frame)
+        comparing.noted(self, node, left, rights, frame)
         return super()._compared(node, left, rights, frame)
 
     def attribute(self, owner: Value, name: str, node: ast.AST, frame: Frame) -> Value:

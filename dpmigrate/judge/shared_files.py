@@ -48,6 +48,7 @@ READING = (PROCESS, "judge files of a folder")
 #: files that all ranks have asked for since they met, each with the place of the question
 ASKED = (PROCESS, "judge questions about files")
 
+
 def noted(m: Judged, callee: Value, arguments: Arguments, node: ast.AST, frame: Frame) -> None:
     """Note of a call, before it is made, what files it writes or asks for."""
     names = {_name(m, atom, node) for atom in callee}

@@ -10,7 +10,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dpmigrate.execution.trace import Event, Trace
 from dpmigrate.execution.values import const
 from dpmigrate.judge.trial import Fault, Trial
 
@@ -28,7 +27,7 @@ def faults(trial: Trial) -> Iterator[Fault]:
             continue
         loops = (n for s in block.body for n in ast.walk(s) if isinstance(n, ast.For | ast.While))
         turns = {n for loop in loops for s in loop.body for n in ast.walk(s)}
-        if any(turns & {*_chain(trace, e)} for e in trace.of("step")):
+        if any(turns & {e.node, *(c.node for c in trace.leading(e.context))} for e in trace.of("step")):
             words = "accumulate() is asked once here for all turns of a loop that steps: it belongs into the loop"
             yield trial.fault(block, NAME, words)
 
@@ -37,19 +36,3 @@ def _depends(call: ast.expr) -> bool:
     """Whether ``sync`` may be false."""
     given = [k.value for k in call.keywords if k.arg == "sync"] if isinstance(call, ast.Call) else []
     return not (given and isinstance(given[0], ast.Constant) and given[0].value is True)
-
-
-def _chain(trace: Trace, event: Event) -> Iterator[ast.AST]:
-    """Where an event happens, and the calls that lead there."""
-    yield event.node
-    seen: set[int] = set()
-    todo = [event.context]
-    while todo:
-        context = todo.pop()
-        if context in seen or context not in trace.calls:
-            continue
-        seen.add(context)
-        for call in (trace.calls[context], *trace.others.get(context, ())):
-            if call.node is not None:
-                yield call.node
-            todo.append(call.context)

@@ -120,8 +120,6 @@ def faults(trial: Trial) -> Iterator[Fault]:
         if event.node in begun and event.values["alike in workers"] == const(True) and drawn & {*event.values["streams"]}:
             words = "the workers of all ranks get the same seeds here: ddp.worker_number(…) numbers them"
             yield trial.fault(event.node, NAME, words)
-
-
     if drawn & set(_STREAMS):
         yield from (trial.fault(node, NAME, _EARLY) for node in _early(trial))
 

@@ -40,7 +40,7 @@ import ast
 from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, Edit, Enclose, Replace, SetArg
-from dpmigrate.facts.directories import unprepared
+from dpmigrate.facts.directories import may_be, unprepared
 from dpmigrate.facts.fresh import clocks, listings
 from dpmigrate.facts.names import position
 from dpmigrate.facts.nodes import walk
@@ -82,44 +82,10 @@ def _stops(script: Script, call: ast.Call) -> bool:
     asked = any(isinstance(a, ast.Try) or asks_files(script.roles, a.test) for a in around)
     path = call.func.value if isinstance(call.func, ast.Attribute) and not script.names.dotted(call.func) else script.argument(call, "name", 0)
     before = (s for s in walk(script.names.function(call)) if isinstance(s, ast.If) and position(s) < position(call))
-    if asked or any(_may_be(script, p, path) for s in before for p in files_asked(script.roles, s.test)):
+    if asked or any(may_be(script, p, path) for s in before for p in files_asked(script.roles, s.test)):
         return False
     anew = {*clocks(script), *(c for c, _ in listings(script))}
     return path is not None and not any(n in anew for n, _ in origins(script.roles, path))
-
-
-def _may_be(script: Script, asked: ast.expr | None, path: ast.expr | None) -> bool:
-    """Whether a path that a test looks at may be the one that is made; one that goes on behind it (``join(root, name)`` behind ``root``) is another."""
-    if asked is None or path is None:
-        return True
-    one, other = _spelt(script, asked), _spelt(script, path)
-    literal = isinstance(one, ast.Constant) and isinstance(other, ast.Constant)
-    return ast.dump(one) == ast.dump(other) or not (literal or _goes_on(script, one, other) or _goes_on(script, other, one))
-
-
-def _spelt(script: Script, path: ast.expr) -> ast.expr:
-    """What the one assignment to a variable gives it, or the expression itself."""
-    while isinstance(path, ast.Name):
-        bound = list(script.names.bindings(script.names.scope_of[path], path.id))
-        value = bound[0].value if len(bound) == 1 and bound[0].how == "assign" and not bound[0].path else None
-        if not isinstance(value, ast.expr):
-            break
-        path = value
-    return path
-
-
-def _goes_on(script: Script, path: ast.expr, folder: ast.expr) -> bool:
-    """Whether a path begins with a folder and goes on behind it: ``os.path.join(folder, name)``, ``folder / name``, ``folder + "/a"``, ``f"{folder}/a"``."""
-    path = _spelt(script, path)
-    if isinstance(path, ast.Call) and script.names.dotted(path.func) == "os.path.join" and len(path.args) > 1:
-        first: ast.expr = path.args[0]
-    elif isinstance(path, ast.BinOp) and isinstance(path.op, ast.Div | ast.Add):
-        first = path.left
-    elif isinstance(path, ast.JoinedStr) and len(path.values) > 1 and isinstance(path.values[0], ast.FormattedValue):
-        first = path.values[0].value
-    else:
-        return False
-    return ast.dump(_spelt(script, first)) == ast.dump(folder) or _goes_on(script, first, folder)
 
 
 def _reached_by_all(script: Script, call: ast.Call) -> bool:

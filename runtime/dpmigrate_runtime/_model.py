@@ -119,8 +119,9 @@ _SENT = frozenset({
 
 
 def _leave_out(model: nn.Module) -> None:
-    """DDP copies rank 0's buffers, and stops at one that is sparse or of a type that is not sent, such as int16: those are constants, such as an
-    adjacency, and stay each rank's own.
+    """DDP copies rank 0's buffers, and stops at one that is sparse or of a type that is not sent, such as int16. Those stay each rank's own, as they
+    were made: most are constants, such as an adjacency. One that forward changes is not copied before each forward; ``sync_buffers`` copies those
+    that are not sparse before an evaluation.
     """
     unsent = [name for name, buffer in model.named_buffers() if buffer.layout is not torch.strided or buffer.dtype not in _SENT]
     if unsent:
