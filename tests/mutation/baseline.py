@@ -57,8 +57,8 @@ def judged(results: Iterable[Result]) -> list[Result]:
 
 
 def grown(results: Iterable[Result], known: Baseline) -> list[Result]:
-    """The mutants that pass and are not known to."""
-    passed = (r for r in judged(results) if r.outcome is not Outcome.REFUSED)
+    """The mutants that pass and are not known to; one that a rule shows to be right is no fault that passes."""
+    passed = (r for r in judged(results) if r.outcome not in (Outcome.REFUSED, Outcome.EQUIVALENT))
     return [r for r in passed if not known.passes(r.mutant.kind, r.mutant.case)]
 
 
