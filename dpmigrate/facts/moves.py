@@ -10,7 +10,7 @@ from dpmigrate.facts.names import FunctionNode, position
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.roles import Roles
 from dpmigrate.facts.spelling import spelled
-from dpmigrate.facts.values import Vals
+from dpmigrate.facts.values import Val, Vals
 
 if TYPE_CHECKING:
     from dpmigrate.facts.wraps import Wrap
@@ -112,8 +112,13 @@ def _goes_back(roles: Roles, call: ast.Call, model: ast.expr) -> bool:
 
 
 def _receivers(roles: Roles) -> dict[ast.Call, Vals]:
-    """The moves to a device, each with what it may move."""
-    return {c: roles.values.eval(receiver) for c in roles.calls if (receiver := moved(roles, c)) is not None}
+    """The moves to a device, each with what it may move: not ``None``, which an abstract method gives and which has no such method."""
+    found = ((c, receiver) for c in roles.calls if (receiver := moved(roles, c)) is not None)
+    return {c: frozenset(v for v in roles.values.eval(receiver) if not _none(v)) for c, receiver in found}
+
+
+def _none(v: Val) -> bool:
+    return isinstance(v.node, ast.Constant) and v.node.value is None
 
 
 def moved(roles: Roles, node: ast.AST) -> ast.expr | None:

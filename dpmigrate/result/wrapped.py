@@ -59,5 +59,8 @@ def _given(m: Migrated, wrapped: set[Val]) -> set[Val]:
 
 
 def _bare(models: Vals, wraps: list[ast.Call], inner: set[Val]) -> bool:
-    """Whether one of the models is neither made by a wrap nor given to one."""
-    return any(v.node not in wraps and v not in inner for v in models)
+    """Whether one of the models is neither made by a wrap nor given to one; the ``None`` of an
+    abstract method is no model.
+    """
+    known = (v for v in models if not (isinstance(v.node, ast.Constant) and v.node.value is None))
+    return any(v.node not in wraps and v not in inner for v in known)
