@@ -125,7 +125,7 @@ class ItemStoreParts(ItemParts):
         """``made[a:b] = new``; ``made[:] = new`` leaves nothing of what was there."""
         known, elements = self.known_elements(new), self.taken(new, node, frame)
         counts = [self.count(o) for o in self.objects(new)]
-        whole = self._slice(key, 0) == slice(None, None, None)
+        whole = self.constant_slice(key, 0) == slice(None, None, None)
         if not whole or (made.many and made.kept):
             self.collapse(made)
             self.heap.widen((made.number, ELEMENTS), elements)

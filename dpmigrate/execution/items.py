@@ -142,7 +142,7 @@ class ItemParts(ContainerParts):
             if -len(atom.items) <= constant.value < len(atom.items):
                 return atom.items[constant.value]
             return NOTHING
-        cut = self._slice(key, len(atom.items))
+        cut = self.constant_slice(key, len(atom.items))
         if cut is not None:
             return items(atom.items[cut])
         return self._chosen(join(*atom.items), key, node)
@@ -153,7 +153,7 @@ class ItemParts(ContainerParts):
             index = constant.value + (count if constant.value < 0 else 0)
             return self.heap.read((made.number, index)) or NOTHING
         if any(self.is_slice(a) for a in key):
-            cut = self._slice(key, count) if count is not None else None
+            cut = self.constant_slice(key, count) if count is not None else None
             if cut is not None and count is not None:
                 part = [self.heap.read((made.number, i)) or NOTHING for i in range(count)[cut]]
                 return self.listed(part, node, frame)
@@ -171,7 +171,7 @@ class ItemParts(ContainerParts):
         made = self.object(atom)
         return made is not None and made.kind == "slice"
 
-    def _slice(self, key: Value, count: int | None) -> slice | None:
+    def constant_slice(self, key: Value, count: int | None) -> slice | None:
         """A slice with constant bounds."""
         made = next((o for o in self.objects(key) if o.kind == "slice"), None)
         if made is None or count is None:

@@ -14,7 +14,17 @@ from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.joins import join
 from dpmigrate.execution.objects import Object
 from dpmigrate.execution.placements import Kind
-from dpmigrate.execution.values import NONE, NOTHING, SETTING, Data, Ref, Value, placement_of, value
+from dpmigrate.execution.values import (
+    NONE,
+    NOTHING,
+    SETTING,
+    Data,
+    Ref,
+    Value,
+    items,
+    placement_of,
+    value,
+)
 from dpmigrate.library.batches import GRAPHS
 from dpmigrate.library.effects import cut, none
 from dpmigrate.library.forward_pass import forward
@@ -122,6 +132,8 @@ def output_part(site: Site) -> Value:
     if loss and asked in ("loss", 0):
         return loss
     rows, pooled = (_held(site, made.number, name) for name in ("rows", "pooled"))
+    if any(site.m.is_slice(a) for a in site.get(1) or NOTHING):
+        return _slice(site, loss or rows, join(rows, pooled))
     if asked in ("__getitem__", "get"):  # any of them
         return join(rows, pooled)
     if asked in _OF_LAYERS:
@@ -130,6 +142,16 @@ def output_part(site: Site) -> Value:
     found = pooled if asked in (1, "pooler_output") else rows
     axes = _AXES.get(str(asked))
     return found if axes is None else _with_axes(found, axes)
+
+
+def _slice(site: Site, first: Value, others: Value) -> Value:
+    """``output[:2]``, ``output[1:]``: a tuple of parts, as many as are asked for."""
+    cut = site.m.constant_slice(site.get(1) or NOTHING, 0)
+    start = (cut.start or 0) if cut is not None else -1
+    if cut is not None and cut.stop is not None and 0 <= start < cut.stop:
+        return items([others if i else first for i in range(start, cut.stop, cut.step or 1)])
+    each = [others] if start > 0 else [first, others]
+    return site.m.listed(each, site.node, site.frame, exact=False)
 
 
 def _with_axes(v: Value, axes: int) -> Value:
