@@ -111,8 +111,11 @@ def repeat(site: Site) -> Value:
     if sizes is None:
         return plain(site) if found is None else site.unknown("how often a tensor is repeated")
     at = [i for i, s in enumerate(sizes) if placement_of(s).kind is Kind.SIZE]
-    if any(placement_of(s).kind not in (*placements.EQUAL, Kind.SIZE) for s in sizes):
+    kinds = {placement_of(s).kind for s in sizes}
+    if Kind.UNKNOWN in kinds:
         return site.unknown("how often a tensor is repeated")
+    if kinds - {*placements.EQUAL, Kind.SIZE}:  # as often as a number of each rank's own says
+        return site.data(placements.PER_RANK, keep_axes=False)
     if found is None:
         if not at:
             return plain(site)

@@ -61,3 +61,10 @@ def test_what_a_loss_goes_by(step: str, wrong: bool) -> None:
 def test_draws_that_say_what_becomes_of_a_batch(step: str, tests: int) -> None:
     """They are given back where a loss is not shown to be a mean over the samples."""
     assert len(judged(result(step=step)).draws) == tests
+
+
+def test_a_size_of_each_ranks_own_is_no_unknown_value() -> None:
+    """How often a tensor is repeated may come from what a draw has made, as in a model that is sometimes given no labels."""
+    step = "many = x.repeat(1, int(torch.randint(1, 4, ())))\nz = model(x).mean(1) + many.mean(1)\nz.mean().backward()"
+    found = judged(result(step=step))
+    assert not found.doubts and not [f for f in found.faults if "how often" in f.words], (found.doubts, found.faults)
