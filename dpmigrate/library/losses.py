@@ -155,7 +155,9 @@ def _over_rows(operands: list[Value], name: str) -> Placement:
     if name in _WEIGHTED and scores is not None and scores.axes == 1:
         return placements.PER_RANK  # the samples are taken for the classes
     if name in _CTC:
-        lying = [p._replace(axis=0) if p.kind is Kind.ROWS else p for p in lying]
+        # targets that are put end to end have another length for each sample, whose loss is divided by it
+        ragged = lying[0].ragged
+        lying = [p._replace(axis=0, ragged=ragged) if p.kind is Kind.ROWS else p for p in lying]
     elif name not in _BY_ROW:
         lying = broadcasting.aligned(operands)
     return placements.elementwise(lying)

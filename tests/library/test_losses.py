@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+import torch
+from torch import nn
 
 from tests.execution.paper import executed, placed
 
@@ -97,3 +99,53 @@ for x, y in loader:
     ex = executed(text)
     assert placed(ex, "found") == lies
     assert placed(ex, "other") == "partial(mean)"
+
+
+_WORDS = """
+import torch
+import torch.nn as nn, torch.nn.functional as F
+from torch.utils.data import DataLoader, Dataset
+class Words(Dataset):
+    def __len__(self):
+        return 8
+    def __getitem__(self, i):
+        return torch.rand(5, 4), torch.randint(1, 4, (1 + i % 3,)), torch.tensor([1 + i % 3])
+def together(samples):
+    xs, ys, sizes = zip(*samples)
+    return torch.stack(xs), torch.cat(ys), torch.cat(sizes)
+for x, y, sizes in DataLoader(Words(), 4, collate_fn=together):
+    pass
+steps = torch.full((x.size(0),), 5, dtype=torch.long)
+scores = x.log_softmax(2).transpose(0, 1)
+found = """
+
+
+@pytest.mark.parametrize(
+    ("loss", "found"),
+    [
+        ("nn.CTCLoss()(scores, y, steps, sizes)", "partial(mean)"),
+        ("F.ctc_loss(scores, y, steps, sizes)", "partial(mean)"),
+        ("nn.CTCLoss(reduction='sum')(scores, y, steps, sizes)", "partial(sum)"),
+        ("F.ctc_loss(scores, y, steps, sizes, reduction='none')", "rows(axis 0)"),
+        ("F.mse_loss(y.float(), y.float() * 2)", "ratio"),  # in another loss each of their elements counts
+    ],
+)
+def test_targets_put_end_to_end(loss: str, found: str) -> None:
+    """CTC divides the loss of each sample by its length and takes the mean over the samples: each of three ranks of equal
+    batches has a mean of the same weight (https://docs.pytorch.org/docs/stable/generated/torch.nn.CTCLoss.html).
+    """
+    assert placed(executed(_WORDS + loss), "found") == found
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_ctc_is_the_mean_of_the_ranks_means(ranks: int) -> None:
+    torch.manual_seed(0)
+    scores = torch.randn(9, 6, 5, dtype=torch.float64).log_softmax(2)
+    words = [torch.randint(1, 5, (n,)) for n in (1, 4, 2, 3, 1, 4)]
+
+    def loss(part: list[int]) -> torch.Tensor:
+        sizes = torch.tensor([len(words[i]) for i in part])
+        return nn.CTCLoss()(scores[:, part], torch.cat([words[i] for i in part]), torch.full((len(part),), 9), sizes)
+
+    parts = [list(range(r, 6, ranks)) for r in range(ranks)]
+    torch.testing.assert_close(torch.stack([loss(p) for p in parts]).mean(), loss(list(range(6))))
