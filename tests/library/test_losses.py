@@ -145,7 +145,8 @@ def test_ctc_is_the_mean_of_the_ranks_means(ranks: int) -> None:
 
     def loss(part: list[int]) -> torch.Tensor:
         sizes = torch.tensor([len(words[i]) for i in part])
-        return nn.CTCLoss()(scores[:, part], torch.cat([words[i] for i in part]), torch.full((len(part),), 9), sizes)
+        mean: torch.Tensor = nn.CTCLoss()(scores[:, part], torch.cat([words[i] for i in part]), torch.full((len(part),), 9), sizes)
+        return mean
 
     parts = [list(range(r, 6, ranks)) for r in range(ranks)]
     torch.testing.assert_close(torch.stack([loss(p) for p in parts]).mean(), loss(list(range(6))))
