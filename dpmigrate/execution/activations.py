@@ -54,6 +54,7 @@ class ActivationParts(InPlaceParts):
         self.leaving.append((len(self.control), raised))
         self._begin(inner, parts)
         modes = self._modes_of(function)
+        finished = False
         try:
             self.bind_arguments(function, given, inner)
             self.forget_written(function)
@@ -64,28 +65,42 @@ class ActivationParts(InPlaceParts):
                 alive = self.block(parts.node.body, inner)
                 if alive:
                     results.append(NONE)
+            finished = True
         finally:
             parted = self._end()
             self.leaving.pop()
-            delta = heap.rollback()
+            if not finished:
+                heap.rollback()
         given_back = [*results, *(v for v, _ in inner.returns)]
         result = join(*given_back)
         if parted is not None and len(given_back) > 1 and not one_value(result):
             result = divergence.differing(result, parted)
-        outcomes = [*([delta] if alive else []), *(d for _, d in inner.returns)]
-        for outcome in outcomes:
-            outcome.update({at: v for at, v in modes.items() if at in outcome})
-        keep = parts.names.closures
-        outcomes = [
-            {at: v for at, v in d.items() if keep or at[0] != inner.number} for d in outcomes
-        ]
-        if not outcomes and self.endless:
-            outcomes = [delta]
-        heap.apply(outcomes, self.merging(parted))
-        writes = {at: heap.read(at) for d in outcomes for at in d}
+        own = None if parts.names.closures else inner.number
+        if not modes and self._one_way(alive, inner):
+            places, _ = heap.adopt(own)
+        else:
+            outcomes = self._ways(heap.rollback(), inner, modes, alive=alive, own=own)
+            heap.apply(outcomes, self.merging(parted))
+            places = [at for d in outcomes for at in d]
+        writes = {at: heap.read(at) for at in places}
         made = heap.made_since()
         reads = heap.read_since(inner.number)
         return Summary(reads, writes, result, made, tuple(raised))
+
+    def _one_way(self, alive: bool, inner: Frame) -> bool:
+        """Whether a call has one way to its end, behind which nothing else was written."""
+        if alive or len(inner.returns) != 1:
+            return alive and not inner.returns
+        return self.heap.is_last(inner.returns[0][1])
+
+    def _ways(self, last: Delta, inner: Frame, modes: Delta, *, alive: bool, own: int | None) -> list[Delta]:
+        """What the ways to the end of a call have written, without what nobody sees any more."""
+        outcomes = [*([last] if alive else []), *(d for _, d in inner.returns)]
+        for outcome in outcomes:
+            outcome.update({at: v for at, v in modes.items() if at in outcome})
+        if own is not None:
+            outcomes = [{at: v for at, v in d.items() if at[0] != own} for d in outcomes]
+        return [last] if not outcomes and self.endless else outcomes
 
     def _begin(self, inner: Frame, parts: FunctionParts) -> None:
         self._stack.append(parts.node)

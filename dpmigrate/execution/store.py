@@ -269,15 +269,10 @@ class Store:
                 store[at] = old
         return delta
 
-    def commit(self) -> Delta:
-        """End a branch and keep what it wrote; the result is the journal: what was there before."""
-        journal = self._journals.pop()
-        first = self._first.pop()
-        self._first[-1] += first
-        outer = self._journals[-1]
-        for at, old in journal.items():
-            outer.setdefault(at, old)
-        return journal
+    def is_last(self, delta: Delta) -> bool:
+        """Whether a way out of the branch under way has written all that the branch has."""
+        journal, held = self._journals[-1], self._store.get
+        return len(journal) == len(delta) and all(held(at) is v for at, v in delta.items())
 
     def _unmark(self) -> None:
         """What only the branch has written first is not written, as far as what follows is

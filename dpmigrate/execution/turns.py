@@ -50,6 +50,7 @@ class TurnParts(MatchParts):
         returned = len(frame.returns)
         taken, left = 0, 0  # turns that came to their end, and breaks of the first
         tested: Delta = {}  # what the test of a while loop writes
+        finished = False
         try:
             turns = known if known is not None else [NOTHING] * ROUNDS
             for turn, element in enumerate(turns):
@@ -88,6 +89,7 @@ class TurnParts(MatchParts):
                 if known is None:
                     self.unsettled()
             self.heap.apply([tested])
+            finished = True
         finally:
             frame.loops.pop()
             if self.over_samples == slot:
@@ -95,9 +97,15 @@ class TurnParts(MatchParts):
             reason = self.control[slot]
             del self.control[slot:]
             breaks, (frame.breaks, frame.continues) = frame.breaks, outer
-            delta = self.heap.rollback()
+            if not finished:
+                self.heap.rollback()
         ends: list[Delta] = []
-        if alive and not endless and (taken or known is not None):
+        comes_out = alive and not endless and (taken > 0 or known is not None)
+        if comes_out and passed is None and not breaks and not node.orelse:
+            self.heap.adopt()
+            return True
+        delta = self.heap.rollback()
+        if comes_out:
             ends.append(delta)
         if passed is not None:
             ends.append(passed)
@@ -173,8 +181,11 @@ class TurnParts(MatchParts):
             ends = self._case_by_case(node, given, frame)
         if own:
             self.turns.pop()
-        delta = self.heap.rollback()
         reason = self.control[slot + 1]
+        if ends and not frame.continues and not of_samples and (known is not None or turn == 0):
+            self.control[slot + 1] = None
+            return self.heap.adopt()[1]
+        delta = self.heap.rollback()
         self.control[slot + 1] = None
         outcomes = [*([delta] if ends else []), *frame.continues]
         if of_samples:
