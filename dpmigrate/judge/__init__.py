@@ -132,7 +132,7 @@ def judged(
     trains = any(True for _ in case.losses())
     own = assumed.own_totals(case)
     return Judgement(
-        found, sentences, own, _means(case), assumed.drawn(case), trains, totals.over_weights(case), bent.operands(case, by_default=by_default),
+        found, sentences, own, _means(case), assumed.drawn(case), trains, totals.over_weights(case), bent.operands(case),
         chosen.draws(case), case.result.program,
     )  # fmt: skip
 

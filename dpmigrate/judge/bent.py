@@ -6,21 +6,14 @@ that meet each other. With those of the global batch in their places it is right
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from dpmigrate.execution import placements
-from dpmigrate.execution.machine import Frame, Library
 from dpmigrate.execution.placements import Kind, Placement
-from dpmigrate.execution.values import Data, Value, const, data, placement_of
-from dpmigrate.judge.judged import Judged
-from dpmigrate.judge.notes import is_loader
+from dpmigrate.judge.lying import Lies, Lying, Span, span
 from dpmigrate.judge.totals import by_a_draw
 from dpmigrate.judge.trial import Trial
-from dpmigrate.judge.watching import Watching
-from dpmigrate.library.sites import GRAD
-from dpmigrate.program import Program
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,41 +26,24 @@ class Bent:
     call: str
 
 
-class _Lies(NamedTuple):
-    """How an expression lies, whether it has a gradient, and the call that has made it where it
-    numbers the samples of the batch.
-    """
-
-    placement: Placement
-    learns: bool
-    numbers: ast.AST | None = None
-
-
-_Span = tuple[int, ...]
 #: by the placement of an operand
 _FUNCTIONS = {placements.SUM: "batch_sum({})", placements.MEAN: "batch_mean({})"}
 
 
-def operands(trial: Trial, *, by_default: bool) -> tuple[Bent, ...]:
+def operands(trial: Trial) -> tuple[Bent, ...]:
     """What to put round operands of operations in losses; and round backward passes of losses that
     are sums.
     """
     bent = (loss.bent for _, loss in trial.losses() if loss.placement != placements.MEAN and not by_a_draw(loss))
-    operations = sorted({n for each in bent for n in each}, key=_span)
+    operations = sorted({n for each in bent for n in each}, key=span)
     losses = list(trial.losses())
     others = {n for n, loss in losses if loss.placement != placements.SUM}
     summed = tuple(Bent(n, "sum_loss({})") for n in dict.fromkeys(n for n, _ in losses) if isinstance(n, ast.Call) and n not in others)
     if not operations:
         return summed
-    seen = _Seen(trial.result.program, Watching())
-    seen.by_default = by_default
-    seen.run()
-    found = {b.node: b for o in operations for b in _mended(o, seen.lying)}
+    assert isinstance(trial.result, Lying)
+    found = {b.node: b for o in operations for b in _mended(o, trial.result.lying)}
     return (*summed, *found.values())
-
-
-def _span(node: ast.AST) -> _Span:
-    return tuple(getattr(node, name, 0) for name in ("lineno", "col_offset", "end_lineno", "end_col_offset"))
 
 
 def _sides(operation: ast.AST) -> Iterator[ast.expr]:
@@ -87,12 +63,12 @@ def _sides(operation: ast.AST) -> Iterator[ast.expr]:
             yield child
 
 
-def _mended(operation: ast.AST, lying: Mapping[_Span, set[_Lies]]) -> Iterator[Bent]:
+def _mended(operation: ast.AST, lying: Mapping[Span, dict[Lies, None]]) -> Iterator[Bent]:
     """What to put round the operands of an operation."""
-    known = {e: found for e in _sides(operation) if (found := _part(lying.get(_span(e), set()))) is not None}
+    known = {e: found for e in _sides(operation) if (found := _part(lying.get(span(e), ()))) is not None}
     parts = {e: lies for e, lies in known.items() if lies.placement in _FUNCTIONS}
     rows = {e: lies for e, lies in known.items() if e not in parts}
-    bent = any(lies.placement.kind in (Kind.PER_RANK, Kind.RATIO) for e in _sides(operation) for lies in lying.get(_span(e), ()))
+    bent = any(lies.placement.kind in (Kind.PER_RANK, Kind.RATIO) for e in _sides(operation) for lies in lying.get(span(e), ()))
     if rows and (bent or (parts and not any(lies.learns for lies in parts.values()))):
         # it may be that all ranks have the same then, which may meet the samples where it has no gradient
         rows = {e: lies for e, lies in rows.items() if lies.numbers is not None}
@@ -117,7 +93,7 @@ def _mended(operation: ast.AST, lying: Mapping[_Span, set[_Lies]]) -> Iterator[B
     yield from (Bent(e, _FUNCTIONS[lies.placement]) for e, lies in parts.items() if isinstance(getattr(e, "ctx", ast.Load()), ast.Load))
 
 
-def _of_rows(side: ast.expr, lies: _Lies, lying: Mapping[_Span, set[_Lies]]) -> Iterator[Bent]:
+def _of_rows(side: ast.expr, lies: Lies, lying: Mapping[Span, dict[Lies, None]]) -> Iterator[Bent]:
     """The samples of all ranks; of their numbers, as labels are of a loss that compares samples, as
     many as there are then.
     """
@@ -127,12 +103,12 @@ def _of_rows(side: ast.expr, lies: _Lies, lying: Mapping[_Span, set[_Lies]]) -> 
         yield Bent(side, f"batch_rows({', '.join(['{}', *(f'{name}={n}' for name, n in told.items() if n)])})")
         return
     for given in _sides(lies.numbers):
-        counted = _part(lying.get(_span(given), set()))
+        counted = _part(lying.get(span(given), ()))
         if counted is not None and counted.placement == placements.SUM:
             yield Bent(given, _FUNCTIONS[placements.SUM])
 
 
-def _part(lies: set[_Lies]) -> _Lies | None:
+def _part(lies: Iterable[Lies]) -> Lies | None:
     """How an operand lies where it is a part of a sum or mean, or samples. Elsewhere it may be
     anything: the result with the edit is judged again.
     """
@@ -140,37 +116,9 @@ def _part(lies: set[_Lies]) -> _Lies | None:
     if len({one.placement for one in found}) != 1:
         return None
     numbers = next((one.numbers for one in found if one.numbers is not None), None)
-    return _Lies(found[0].placement, any(one.learns for one in found), numbers)
+    return Lies(found[0].placement, any(one.learns for one in found), numbers)
 
 
 def _gathered(p: Placement) -> bool:
     """Whether rows of all ranks can be put together: of one form, in an order that is known."""
     return p.kind is Kind.ROWS and not p.padded and not p.ragged and p.segments > 0 and p.times > 0
-
-
-class _Seen(Judged):
-    """An execution that notes how expressions lie where gradients are recorded."""
-
-    def __init__(self, program: Program, library: Library) -> None:
-        super().__init__(program, library)
-        self.lying: dict[_Span, set[_Lies]] = {}
-
-    def evaluate(self, node: ast.expr, frame: Frame) -> Value:
-        found = super().evaluate(node, frame)
-        held = data(found)
-        if held and not any(d.kind in ("array", "text") for d in held) and self.heap.read(GRAD) != const(False):
-            p = placement_of(found)
-            if p.kind not in placements.EQUAL and not all(d.whole for d in held):
-                learns = any(d.gradient != "none" for d in held)
-                if p.segments > 1 and len(self._loaders(held)) > 1:
-                    p = p._replace(segments=0)  # which may be of unlike length
-                numbers = next((d.origin.node for d in held if d.kind in _NUMBERS and d.origin is not None), None)
-                self.lying.setdefault(_span(node), set()).add(_Lies(placements.SUM if p.kind is Kind.SIZE else p, learns, numbers))
-        return found
-
-    def _loaders(self, held: list[Data]) -> set[int]:
-        return {n for d in held for n in d.sources if is_loader(self, self.heap.objects[n])}
-
-
-#: kinds of data that number the samples of a batch
-_NUMBERS = ("order", "places")

@@ -33,6 +33,7 @@ from dpmigrate.judge import comparing, left_on_cpu, moved_in_part, overtaken, sh
 from dpmigrate.judge.cached import cached, hands_out, undivided
 from dpmigrate.judge.given import multiplied
 from dpmigrate.judge.handling import Handling
+from dpmigrate.judge.lying import Lying
 from dpmigrate.judge.notes import (
     AUTOCAST,
     BEGUN,
@@ -59,7 +60,7 @@ from dpmigrate.library.torch_optim import MADE_WITH
 from dpmigrate.program import Program
 
 
-class Judged(Wrapping, Handling):
+class Judged(Wrapping, Handling, Lying):
     """What invariants want to know beside an event is noted when it happens."""
 
     def __init__(self, program: Program, library: Library) -> None:

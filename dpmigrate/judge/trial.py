@@ -200,13 +200,13 @@ class Trial:
         return self.result.objects(v)
 
 
-def executed(program: Program, *, by_default: bool = False) -> Execution:
+def executed(program: Program, *, by_default: bool = False) -> Judged:
     """A program, executed with what the judge wants to know; ``by_default``: with the defaults of
     its options alone.
 
-    The last few are kept, since equal texts come again: the facts of a result ask for what the judge
-    executes, a result is judged anew with other settings, and a script that shares files with
-    others is planned again.
+    The last ones are kept, since equal texts come again: the facts of a result ask for what the judge
+    executes, a program is planned again with what was shown of its first result, and a script that
+    shares files with others once more.
     """
     texts = tuple((p.source.name, p.source.data, p.former) for p in program.parts)
     key = (by_default, texts, frozenset(program.links.items()), program.computed, machine.STEPS)
@@ -221,11 +221,12 @@ def executed(program: Program, *, by_default: bool = False) -> Execution:
     return found
 
 
-def before(program: Program) -> Execution:
+def before(program: Program) -> Judged:
     """A program before its migration, executed."""
     return executed(program)
 
 
-#: executions that are kept: an original and a result, each also with the defaults of their options
-_FEW = 4
-_KEPT: dict[Hashable, Execution] = {}
+#: executions that are kept: those of an original and of the results that are planned of it one after
+#: the other, each also with the defaults of their options
+_FEW = 12
+_KEPT: dict[Hashable, Judged] = {}
