@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpmigrate import reading, transaction
+from dpmigrate.execution.budget import planning
 from dpmigrate.literals import BY_NAME, FRAMEWORKS, TRAINED_WITH, TRAINING, UNSEEN
 from dpmigrate.model import File, Finding, Outcome, Problem, Severity, Status, blockers, left
 from dpmigrate.plans import Planned, Writing, absolute, agreed, carried_out
@@ -126,7 +127,8 @@ def _guarded(target: Target, step: Callable[[str, bytes, Settings], Planned], se
             return _failed(name, target[1])
         data = target[1]
     try:
-        return step(name, data, settings)
+        with planning():
+            return step(name, data, settings)
     except RecursionError:
         return _failed(name, Problem("nested too deeply to be analysed"))
     except OSError as e:

@@ -37,6 +37,8 @@ class ActivationParts(InPlaceParts):
     def __init__(self, *args: object) -> None:
         super().__init__(*args)
         self._stack: list[ast.AST] = []
+        #: what the calls in the one under way have cost
+        self._below = 0
         #: the closures that were made in a frame
         self._closures: dict[int, list[Object]] = {}
 
@@ -45,6 +47,7 @@ class ActivationParts(InPlaceParts):
     ) -> Summary:
         parts: FunctionParts = function.extra
         heap = self.heap
+        begun, outside, self._below = self.cost, self._below, 0
         heap.reading()
         inner = self.frame_of(function, receiver, context)
         results: list[Value] = []
@@ -71,6 +74,7 @@ class ActivationParts(InPlaceParts):
             self.leaving.pop()
             if not finished:
                 heap.rollback()
+                self._spent(parts.node, begun, outside)
         given_back = [*results, *(v for v, _ in inner.returns)]
         result = join(*given_back)
         if parted is not None and len(given_back) > 1 and not one_value(result):
@@ -85,7 +89,14 @@ class ActivationParts(InPlaceParts):
         writes = {at: heap.read(at) for at in places}
         made = heap.made_since()
         reads = heap.read_since(inner.number)
+        self._spent(parts.node, begun, outside)
         return Summary(reads, writes, result, made, tuple(raised))
+
+    def _spent(self, node: ast.AST, begun: int, outside: int) -> None:
+        """A call that began at a cost has ended; ``outside``: that of the calls before it in its caller."""
+        whole = self.cost - begun
+        self.costs[node] = self.costs.get(node, 0) + whole - self._below
+        self._below = outside + whole
 
     def _one_way(self, alive: bool, inner: Frame) -> bool:
         """Whether a call has one way to its end, behind which nothing else was written."""

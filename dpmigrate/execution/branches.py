@@ -27,6 +27,9 @@ from dpmigrate.execution.values import (
     value,
 )
 
+#: what an alternative costs beside what it does, in places of the store
+_ARM = 16
+
 
 @dataclass(slots=True, eq=False)
 class Chain:
@@ -71,6 +74,7 @@ class BranchParts(GeneratorParts):
         self.control.append(parted)
         outcomes: list[Delta] = []
         ended: list[Delta] = []
+        self.heap.work += len(arms) * _ARM
         try:
             for arm in arms:
                 self.heap.mark()

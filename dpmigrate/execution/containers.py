@@ -169,6 +169,7 @@ class ContainerParts(AttributeStoreParts):
             for k, v in self.heap.names(made.number)
             if k not in (LENGTH, KEYS, FACTORY, ORDER)
         ]
+        self.heap.work += 2 * len(held)
         return join(*held)
 
     def taken(self, iterable: Value, node: ast.AST, frame: Frame) -> Value:

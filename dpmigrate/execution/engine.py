@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from dpmigrate.execution import budget
 from dpmigrate.execution.callbacks import CallbackParts
 from dpmigrate.execution.machine import Exhausted, Library
 from dpmigrate.program import Program
@@ -23,18 +24,32 @@ class Execution(CallbackParts):
     def __init__(self, program: Program, library: Library) -> None:
         super().__init__(library)
         self.program = program
+        #: whether it ended for what it has cost
+        self.exhausted = False
 
     def run(self) -> Execution:
         """Execute the script; what ends it early is in the trace."""
+        self.allowed = budget.allowed()
         with _deep():
             try:
                 self.run_module(len(self.program.parts) - 1, "__main__")
                 self.call_back()
-            except Exhausted as e:
-                self.trace.ended = str(e)
+            except Exhausted:
+                what = "the program and its results take" if self.allowed < budget.STEPS else "the program takes"
+                self.trace.ended = f"{what} more steps than the budget has{self._most()}"
+                self.exhausted = True
             except RecursionError:
                 self.trace.ended = "the program is nested too deeply"
+        budget.spend(self.cost)
         return self
+
+    def _most(self) -> str:
+        """Where most of the steps were taken, for a sentence."""
+        node = max(self.costs, key=lambda n: self.costs[n], default=None)
+        if node is None:
+            return ""
+        line: int = getattr(node, "lineno", 0)
+        return f", most of them in {getattr(node, 'name', 'a lambda')} ({self.program.place(line)})"
 
 
 def execute(program: Program, library: Library) -> Execution:

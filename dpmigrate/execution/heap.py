@@ -96,6 +96,7 @@ class Heap(Outcomes):
         wanted, found = self._through(number), 0
         held = self._store.get
         for scope in self.scopes:
+            self.work += len(self.fields.get(scope, ())) // 8
             for name in self.fields.get(scope, ()):
                 for atom in held((scope, name)) or ():
                     if type(atom) is Ref and atom.object in wanted:
@@ -150,6 +151,7 @@ class Heap(Outcomes):
         frame.
         """
         noted = self._reads.pop()
+        self.work += len(noted) // 2
         self._first.pop()
         if self._reads:
             outer = self._reads[-1]
@@ -163,6 +165,7 @@ class Heap(Outcomes):
     def unchanged(self, reads: Delta) -> bool:
         """Whether all that a call had read is as it was."""
         held = self._store.get
+        self.work += len(reads) // 8
         for at, found in reads.items():
             if type(at[1]) is Asked:
                 now = YES if at[1].atom in (held((at[0], at[1].name)) or NOTHING) else None
@@ -176,6 +179,7 @@ class Heap(Outcomes):
         """Take over what a summary had read."""
         if self._reads:
             noted = self._reads[-1]
+            self.work += len(reads) // 4
             for at, found in reads.items():
                 if not _written_before(at, noted):
                     noted.setdefault(at, found)

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from dpmigrate.execution import budget
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.control import Control
 from dpmigrate.execution.objects import Delta, Object
@@ -22,8 +23,6 @@ from dpmigrate.execution.scopes import Names
 from dpmigrate.execution.trace import Event, Parting, Trace
 from dpmigrate.execution.values import Atom, Bound, Unknown, Value, value
 
-#: statements and expressions that one program may take; what is longer ends as "not understood"
-STEPS = 250_000
 #: calls within calls
 DEPTH = 60
 #: the owner of what belongs to the process: the mode of autograd, the random streams
@@ -201,6 +200,10 @@ class Machine(Control):
         #: whether the options of the program have their defaults, and no other values
         self.by_default = False
         self.steps = 0
+        #: what the execution may cost
+        self.allowed = budget.STEPS
+        #: what it has cost in each function, without the calls in it
+        self.costs: dict[ast.AST, int] = {}
         #: functions of the program that code of libraries was given, and where
         self.handed: dict[Atom, ast.AST] = {}
         #: whether a loop that never ends is under way: what is in the heap then is what stays
@@ -230,8 +233,13 @@ class Machine(Control):
     def step(self) -> None:
         """Count a statement or an expression."""
         self.steps += 1
-        if self.steps > STEPS:
-            raise Exhausted("the program takes more steps than the budget has")
+        if self.steps + self.heap.work // budget.PLACES > self.allowed:
+            raise Exhausted
+
+    @property
+    def cost(self) -> int:
+        """The steps so far, with what has taken as long as a step."""
+        return self.steps + self.heap.work // budget.PLACES
 
     def event(self, kind: str, node: ast.AST, frame: Frame, **values: Value) -> Event:
         """Record what happens here."""

@@ -40,6 +40,7 @@ class Outcomes(Store):
         changed = False
         some = self.by_some()
         if len(outcomes) == 1:
+            self.work += 2 * len(outcomes[0])
             for at, new in outcomes[0].items():
                 old = self._store.get(at)
                 if new is not old and not same(new, old):
@@ -52,6 +53,7 @@ class Outcomes(Store):
         for i, outcome in enumerate(outcomes):
             for at in outcome:
                 by.setdefault(at, []).append(i)
+        self.work += 3 * len(by)
         reads = self._reads[-1] if self._reads else None
         # which of the objects that some of them have made were there before
         there = {at[0]: self._store.get(at) for at in by if at[1] == EXISTS}
@@ -102,6 +104,7 @@ class Outcomes(Store):
         restored: set[Location] = set()
         written: list[Location] = []
         changed = False
+        self.work += len(journal)
         for at, old in journal.items():
             if at[0] != own:
                 written.append(at)
@@ -148,6 +151,7 @@ class Outcomes(Store):
             return False
         wanted = Ref(number)
         for scope in self.scopes[:-1]:
+            self.work += len(self.fields.get(scope, ())) // 8
             for name in self.fields.get(scope, ()):
                 held = self._store.get((scope, name))
                 if held is not None and wanted in held:

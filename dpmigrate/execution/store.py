@@ -60,6 +60,8 @@ class Store:
         self.objects: dict[int, Object] = {}
         self.fields: dict[int, dict[Hashable, None]] = {}
         self._store: dict[Location, Value] = {}
+        #: how many places were gone through (``budget``)
+        self.work = 0
         self._journals: list[Delta] = [{}]
         self._first: list[list[Location]] = [[]]
         self._numbers: dict[Hashable, int] = {}
@@ -117,7 +119,9 @@ class Store:
         written.
         """
         self.read((owner, FIELDS))
-        for name in list(self.fields.get(owner, ())):
+        names = list(self.fields.get(owner, ()))
+        self.work += len(names)
+        for name in names:
             found = self.read((owner, name))
             if found and name != EXISTS:
                 yield name, found
@@ -287,7 +291,9 @@ class Store:
 
     def since(self, level: int) -> Delta:
         """What was written since there were ``level`` marks."""
-        return {at: self._store.get(at) for journal in self._journals[level:] for at in journal}
+        written = {at: self._store.get(at) for journal in self._journals[level:] for at in journal}
+        self.work += len(written) // 8
+        return written
 
     def written_since(self, level: int, at: Location) -> bool:
         """Whether a place was written since there were ``level`` marks."""

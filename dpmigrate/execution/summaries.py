@@ -34,6 +34,8 @@ CONTEXTS = 12
 COARSE = 60_000
 #: summaries of one function in one context with the same arguments
 SUMMARIES = 4
+#: what a call costs of which a summary holds, in places of the store
+_CALL = 16
 #: rounds in which a function that calls itself must settle
 ROUNDS = 8
 #: executions of one function, or of one object's method, after which a summary of all stands for the rest
@@ -110,6 +112,7 @@ class SummaryParts(ActivationParts):
         if shared:
             self.trace.lead(shared, Call(frame.context, node, function.name))
         given = arguments if receiver is None else arguments.after(value(receiver))
+        self.heap.work += _CALL
         key = (function.number, context, given.key(), self.regime)
         summary = self._known(key)
         if summary is None:
@@ -159,6 +162,7 @@ class SummaryParts(ActivationParts):
         for summary in self._summaries.get(key, ()):
             if self.heap.unchanged(summary.reads):
                 self.heap.note(summary.reads)
+                self.heap.work += 2 * len(summary.writes)
                 for at, new in summary.writes.items():
                     self.heap.write(at, new)
                 self.heap.remake(summary.made)

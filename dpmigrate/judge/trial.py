@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from dpmigrate.execution import machine
+from dpmigrate.execution import budget
 from dpmigrate.execution.engine import Execution
 from dpmigrate.execution.objects import Object
 from dpmigrate.execution.placements import Kind
@@ -209,12 +209,20 @@ def executed(program: Program, *, by_default: bool = False) -> Judged:
     shares files with others once more.
     """
     texts = tuple((p.source.name, p.source.data, p.former) for p in program.parts)
-    key = (by_default, texts, frozenset(program.links.items()), program.computed, machine.STEPS)
+    key = (by_default, texts, frozenset(program.links.items()), program.computed, budget.STEPS)
     found = _KEPT.pop(key, None)
+    planned, original = budget.under_way(), all(p.former is None for p in program.parts)
     if found is None:
         found = Judged(program, Watching())
         found.by_default = by_default
+        if planned is not None and planned.too_large is not None and not original and not by_default:
+            found.trace.ended = planned.too_large  # a result is no smaller
+            return found
         found.run()
+    if planned is not None and found.exhausted and original and not by_default:
+        planned.too_large = found.trace.ended
+    if found.exhausted and found.allowed < budget.STEPS:
+        return found  # the next planning may have more left for it
     _KEPT[key] = found  # the last one that was asked for
     while len(_KEPT) > _FEW:
         del _KEPT[next(iter(_KEPT))]

@@ -66,7 +66,7 @@ def test_equal_texts_are_executed_once() -> None:
 def test_another_budget_is_another_execution(monkeypatch: pytest.MonkeyPatch) -> None:
     text = "import torch\nprint(torch.ones(3))\n"
     whole = executed(_program(text))
-    monkeypatch.setattr("dpmigrate.execution.machine.STEPS", 2)
+    monkeypatch.setattr("dpmigrate.execution.budget.STEPS", 2)
     assert whole.trace.ended is None
     assert executed(_program(text)).trace.ended is not None
 

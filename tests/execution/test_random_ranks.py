@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dpmigrate.execution import machine
+from dpmigrate.execution import budget
 from dpmigrate.execution.engine import Execution
 from tests.execution import random_ranks, random_shapes, two_ranks
 from tests.execution.paper import executed
@@ -29,7 +29,7 @@ def test_random_programs(first: int) -> None:
 @pytest.mark.parametrize("first", range(0, 300, EACH))
 def test_programs_with_more_of_python(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The second generator; of what takes more steps than ``LIMIT`` nothing is said."""
-    monkeypatch.setattr(machine, "STEPS", LIMIT)
+    monkeypatch.setattr(budget, "STEPS", LIMIT)
     for seed in range(first, first + EACH):
         text = random_shapes.program(seed)
         assert random_ranks.wrong(text) == [], f"{seed}\n{text}"

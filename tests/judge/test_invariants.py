@@ -796,7 +796,7 @@ def test_of_a_part_of_a_trace_nothing_is_known(monkeypatch: pytest.MonkeyPatch) 
     source, before = parse(wrong.encode(), "train.py"), parse(RIGHT.encode(), "train.py")
     assert isinstance(source, Source) and isinstance(before, Source)
     original = executed(Program.of(before))
-    monkeypatch.setattr("dpmigrate.execution.machine.STEPS", 300)
+    monkeypatch.setattr("dpmigrate.execution.budget.STEPS", 300)
     exhausted = executed(Program.of(before))
     for told in (judgement(Program.of(source), original), judgement(Program.of(source), exhausted)):
         (fault,) = told.faults
