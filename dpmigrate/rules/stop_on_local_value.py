@@ -1,8 +1,8 @@
 """The loop over epochs is left on a value of one rank.
 
 ## What it finds
-`break`, `return` and `continue` in the epoch loop under a test on metrics, patience, time or an early-stopping object, and `while` loops with such a
-test.
+`break`, `return` and `continue` in the epoch loop under a test on metrics, patience, time, an early-stopping object or a file (`if os.path.exists("STOP")`), and
+`while` loops with such a test.
 
 ## Why it matters
 A rank that stops alone leaves the others waiting in their next collective until the timeout.
@@ -34,6 +34,7 @@ from dpmigrate.edit import AddImport
 from dpmigrate.facts.control import uniform
 from dpmigrate.facts.exits import exits
 from dpmigrate.facts.nodes import walk
+from dpmigrate.facts.ranks import asks_files
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
@@ -54,7 +55,7 @@ def stop_on_local_value(script: Script) -> Iterator[Hit]:
             tests = [
                 a.test
                 for a in script.names.ancestors(e.node)
-                if isinstance(a, ast.If) and script.names.is_inside(a, loop) and not uniform(script.names, a.test)
+                if isinstance(a, ast.If) and script.names.is_inside(a, loop) and (not uniform(script.names, a.test) or asks_files(script.roles, a.test))
             ]
             new = [t for t in tests if t not in seen]
             seen.update(tests)
