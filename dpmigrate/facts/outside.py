@@ -46,9 +46,9 @@ _FILE_METHODS_OF = {
         "PIL.Image.fromarray",
         "PIL.Image.open",
     ),
-    "rename": ("pathlib.Path",),
-    "replace": ("pathlib.Path",),
 }
+#: methods of paths, whatever a path is made of: of other things they have other arguments
+_METHODS_OF_PATHS = {"rename": 1, "replace": 1, "touch": 0}
 _PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm", ".pgm", ".ico", ".pdf", ".eps")
 _WAITING = frozenset(
     {"?.input", "?.breakpoint", "code.interact", "IPython.embed", "getpass.getpass", "click.confirm", "click.prompt", "click.pause"}
@@ -75,6 +75,9 @@ def changes_files(roles: Roles, call: ast.Call) -> bool:
         return True
     if not isinstance(call.func, ast.Attribute):
         return False
+    if _METHODS_OF_PATHS.get(call.func.attr) == len(call.args) and not any(roles.values.targets(call)):
+        named = {k.arg for k in call.keywords}
+        return named <= {"mode", "exist_ok"} if call.func.attr == "touch" else not named
     makers = _FILE_METHODS_OF.get(call.func.attr, ())
     if call.func.attr in _FILE_METHODS or any(v.kind == "call" and v.qual in makers for v in roles.values.eval(call.func.value)):
         return True
