@@ -209,9 +209,21 @@ def reduced(script: Script, loop: ast.AST, function: str, names: Sequence[str], 
     return [line(g) for g in groups]
 
 
+#: methods that take something out of what they belong to
+_TAKING = frozenset({"pop", "popleft", "popitem", "next"})
+
+
+def _takes_out(call: ast.Call) -> bool:
+    """Whether what a call is given takes something out of a list, or binds a name: all ranks have to do so."""
+    given = [n for a in (*call.args, *call.keywords) for n in ast.walk(a)]
+    named = (n.func for n in given if isinstance(n, ast.Call))
+    return any(isinstance(n, ast.NamedExpr) for n in given) or any(getattr(f, "attr", getattr(f, "id", "")) in _TAKING for f in named)
+
+
 def by_main(script: Script, call: ast.Call) -> Edit:
-    """The call on rank 0 only: its statement under a guard, or the call alone where its value is used or its arguments need all ranks."""
+    """The call on rank 0 only: its statement under a guard, or the call alone where its value is used or its arguments need all ranks,
+    which meet there or take something out of a list."""
     stmt = script.is_statement(call)
-    if stmt is None or script.meets(stmt):
+    if stmt is None or script.meets(stmt) or _takes_out(call):
         return MainOnly(script.span(call), f"{script.ddp}.main_only")
     return Enclose(script.span(stmt), script.span(stmt), f"if {script.ddp}.is_main():")
