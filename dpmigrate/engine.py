@@ -312,11 +312,15 @@ def _shown(script: Script, shown: migration.Judged | migration.Shown) -> bool:
         return bool(draws)
     wraps = {w: words for w, words in shown.wraps if w not in script.shown_unused}
     calls = [c for c in shown.over_weights if c not in script.shown_over_weights]
+    waits = [s for s in shown.waits if s not in script.shown_waits]
+    questions = [q for q in shown.questions if q not in script.shown_questions]
     quieted = shown.loud and not script.quieted
     script.shown_unused |= wraps
     script.shown_over_weights += calls
+    script.shown_waits += waits
+    script.shown_questions += questions
     script.quieted |= shown.loud
-    return bool(wraps or calls or quieted or draws)
+    return bool(wraps or calls or quieted or draws or waits or questions)
 
 
 def _mended(

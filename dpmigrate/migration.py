@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -56,7 +56,9 @@ class Shown(Problem):
     function of, each with the call of the runtime that makes of it what the global batch gives; ``loud``: whether such functions are in the wrong
     place, as in an evaluation that records gradients; ``coupled``: whether a loss may not take each sample by itself;
     ``by_default``: whether what a loss is a function of is that of the options' defaults; ``draws``: tests by a draw of each rank's own, by which a step
-    makes one thing or another of its batch; ``judgement``: what the judge says of it, if it came to be asked.
+    makes one thing or another of its batch; ``waits``: statements before which the ranks must wait for each other, since one of them changes files
+    that the others read; ``questions``: calls that ask for files and of which all ranks must have rank 0's answer; ``judgement``: what the judge says of
+    it, if it came to be asked.
     """
 
     wraps: tuple[tuple[Wrap, str], ...] = ()
@@ -66,6 +68,8 @@ class Shown(Problem):
     coupled: bool = False
     by_default: bool = False
     draws: tuple[ast.expr, ...] = ()
+    waits: tuple[ast.stmt, ...] = ()
+    questions: tuple[ast.expr, ...] = ()
     judgement: Judgement | None = None
 
 
@@ -181,20 +185,41 @@ def _shown(script: Script, message: str, *judgements: Judgement) -> Shown:
     there: dict[ast.expr, str] = {}
     calls: dict[ast.expr, None] = {}
     draws: dict[ast.expr, None] = {}
+    waits: dict[ast.stmt, None] = {}
+    questions: dict[ast.expr, None] = {}
     for j in judgements:
         if j.program is None:  # the execution ended early
             continue
         bent = {b.node: b.call for b in j.bent}
-        found = originals(script.program, script.names.nodes, j.program, {*bent, *j.over_weights, *j.draws}, script.ddp)
+        found = originals(script.program, script.names.nodes, j.program, {*bent, *j.over_weights, *j.draws, *j.questions}, script.ddp)
         there |= {found[n]: call for n, call in bent.items() if n in found}
         calls |= {found[n]: None for n in j.over_weights if n in found}
         draws |= {found[n]: None for n in j.draws if n in found}
+        questions |= {found[n]: None for n in j.questions if n in found}
+        waits |= dict.fromkeys(_statements(script, j.program, j.waits) if j.waits else ())
     loud = any(_of_gradients(f.node, script.ddp) for j in judgements for f in j.faults)
     coupled = any(f.invariant in (judge.COUPLED, judge.APART) for j in judgements for f in j.faults)
     return Shown(
         message, loud=loud, coupled=coupled, over_weights=tuple(n for n in calls if isinstance(n, ast.Call)), bent=tuple(there.items()),
-        draws=tuple(draws), judgement=judgements[0],
+        draws=tuple(draws), waits=tuple(waits), questions=tuple(questions), judgement=judgements[0],
     )  # fmt: skip
+
+
+def _statements(script: Script, result: Program, nodes: Iterable[ast.AST]) -> Iterator[ast.stmt]:
+    """The statements of the program that those of a result were: whole, with the tests and loops in whose heads the nodes stand."""
+    program = script.program
+    lines: dict[str, ast.stmt] = {}
+    for n in (n for p in program.parts for n in ast.walk(p.tree) if isinstance(n, ast.stmt)):
+        last = n.end_lineno or n.lineno
+        inner = [s.lineno for name in ("body", "orelse", "handlers", "finalbody") for s in getattr(n, name, ())]
+        for line in range(n.lineno, min([last, *(i - 1 for i in inner)]) + 1):
+            lines.setdefault(program.place(line), n)
+    for node in nodes:
+        found = lines.get(result.place(getattr(node, "lineno", 0)))
+        while isinstance(found, ast.If) and isinstance(above := script.names.parent[found], ast.If) and above.orelse == [found]:
+            found = above  # it may be an elif
+        if found is not None:
+            yield script.outside_of_loops(found)
 
 
 def _of_gradients(node: ast.AST | None, ddp: str) -> bool:

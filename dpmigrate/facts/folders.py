@@ -6,9 +6,10 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from dpmigrate.facts.names import FunctionNode, position
+from dpmigrate.facts.names import FunctionNode, last, position
 from dpmigrate.facts.nodes import walk
-from dpmigrate.facts.ranks import parted, run_apart
+from dpmigrate.facts.outside import changes_files
+from dpmigrate.facts.ranks import parted, reached_together, run_apart, run_by_all
 
 if TYPE_CHECKING:
     from dpmigrate.facts.script import Script
@@ -24,6 +25,38 @@ def folder_loops(script: Script) -> Iterator[ast.For]:
         if loop is not None and position(call) in script.files_in_turn and _alone(script, loop):
             found[loop] = None
     yield from found
+
+
+def preparations(script: Script) -> Iterator[ast.If]:
+    """Tests that remove, move or empty a folder and make one anew in one branch: rank 0 does it alone, as a whole, and the others wait for it. A part of
+    it for rank 0 would not do, since another rank asks when rank 0 has begun.
+    """
+    for node in script.names.nodes:
+        if not isinstance(node, ast.If) or isinstance(script.names.parent[node], ast.If):
+            continue
+        calls = [c for c in walk(node) if isinstance(c, ast.Call)]
+        if not any(last(c.func) in _REMOVES for c in calls) or not any(last(c.func) in _MAKES for c in calls):
+            continue
+        before = script.roles.region(node) == "outside" and not any(script.names.is_inside(b.node, node) for b in script.roles.train_loops)
+        if before and _prepares(script, node) and run_by_all(script.roles, node) and reached_together(script.roles, node):
+            yield node
+
+
+_REMOVES = frozenset({"rmtree", "move", "rename", "replace", "rmdir", "removedirs"})
+_MAKES = frozenset({"makedirs", "mkdir"})
+
+
+def _prepares(script: Script, stmt: ast.stmt) -> bool:
+    """Whether a statement does nothing but change files and folders, tell of it, and stop where they are not as they should be."""
+    match stmt:
+        case ast.If(body=body, orelse=other):
+            return all(_prepares(script, s) for s in (*body, *other))
+        case ast.Pass():
+            return True
+        case ast.Expr(value=ast.Call() as call):
+            told = script.names.dotted(call.func) in ("?.print", "builtins.print") or script.names.dotted(call.func).startswith("logging.")
+            return told or last(call.func) in _MAKES or (changes_files(script.roles, call) and not script.meets(stmt))
+    return False
 
 
 def _alone(script: Script, loop: ast.For) -> bool:

@@ -146,6 +146,25 @@ def asks_files(roles: Roles, test: ast.AST) -> bool:
     return any(True for _ in files_asked(roles, test))
 
 
+def for_main_alone(roles: Roles, node: ast.AST) -> bool:
+    """Whether a node stands in a test that decides nothing but what only rank 0 will do: whenever another rank asks, nothing comes of its answer."""
+    inner = node
+    if not (isinstance(node, ast.Call) and last(node.func) in _FILE_TESTS | {"lexists", "islink"}):
+        return False  # to ask for its size fails where it is gone
+    for a in roles.names.ancestors(node):
+        if isinstance(a, ast.If):
+            return inner is a.test and all(_main_alone(roles, s) for s in (*a.body, *a.orelse))
+        if isinstance(a, ast.stmt):
+            return False
+        inner = a
+    return False
+
+
+def _main_alone(roles: Roles, stmt: ast.stmt) -> bool:
+    saved = isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Call) and roles.names.dotted(stmt.value.func) == "torch.save"
+    return saved or left_to_main(roles, stmt)
+
+
 def files_asked(roles: Roles, test: ast.AST) -> Iterator[ast.expr | None]:
     """The paths that a test looks at; None for one that is given by a keyword, or is the working directory."""
     for call in (n for n in walk(test) if isinstance(n, ast.Call)):

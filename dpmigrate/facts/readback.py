@@ -10,8 +10,8 @@ from dpmigrate.facts.names import FunctionNode, Loop, last, position
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.outside import COMMANDS
 from dpmigrate.facts.paths import path_forms
-from dpmigrate.facts.ranks import left_to_main, parted, run_apart, run_by_all
-from dpmigrate.facts.written import archives, opened, writes
+from dpmigrate.facts.ranks import for_main_alone, left_to_main, parted, run_apart, run_by_all
+from dpmigrate.facts.written import REMOVE, archives, opened, writes
 
 if TYPE_CHECKING:
     from dpmigrate.facts.script import Script
@@ -60,6 +60,7 @@ def loaded_back(script: Script) -> Iterator[ast.Call]:
 def asked_back(script: Script) -> Iterator[ast.Call]:
     """The questions about a file that the program has written just before, which all ranks come to: its size, its text, what is in its folder."""
     asked = [c for c in script.roles.calls if last(c.func) in _ASKS and _all_read(script, c) and not parted(script.roles, c)]
+    asked = [c for c in asked if not for_main_alone(script.roles, c)]
     written = (*writes(script), *script.calls("torch.save"), *_opening(script)) if asked else ()
     saves = [script.names.statement(w) for w in written if not script.made_once(w) and not any(script.names.is_inside(w, b.first) for b in script.builds)]
     found = [c for c in asked if any(script.values.order.when(c, s) != "before" for s in saves)]
@@ -171,6 +172,24 @@ def waits_at(script: Script, read: ast.Call) -> ast.stmt:
             break
         if isinstance(a, Loop):
             if script.roles.reaches_backward(a) or any(w in _run_in(script, a) for w in writes):
+                break
+            found = a
+    return found
+
+
+def outside_of_loops(script: Script, stmt: ast.stmt) -> ast.stmt:
+    """The statement before which the ranks wait for what one of them does with files here: the outermost loop round it that does one thing with files,
+    reading or changing them, and trains nothing.
+    """
+    found = stmt
+    for a in script.names.ancestors(stmt):
+        if isinstance(a, FunctionNode):
+            break
+        if isinstance(a, Loop):
+            inside = [n for s in (*a.body, *a.orelse) for r in (s, *script.roles.all_entered(s)) for n in walk(r) if isinstance(n, ast.Call)]
+            reads = any(last(c.func) in _ASKS for c in inside)
+            changes = any(c in inside for c in (*writes(script), *script.calls("torch.save"), *_opening(script))) or any(last(c.func) in REMOVE for c in inside)
+            if script.roles.reaches_backward(a) or (reads and changes):
                 break
             found = a
     return found

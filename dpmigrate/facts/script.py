@@ -15,7 +15,7 @@ from dpmigrate.facts.decisions import drawn
 from dpmigrate.facts.dormant import take_out
 from dpmigrate.facts.entry import Entry, find_entry
 from dpmigrate.facts.executed import Executed, early_questions, files_in_turn, files_of_all, racing, take_out_untrained, training_side, unfinished_loads
-from dpmigrate.facts.folders import folder_loops
+from dpmigrate.facts.folders import folder_loops, preparations
 from dpmigrate.facts.inputs import InputGradient, input_gradients
 from dpmigrate.facts.loops import BatchLoop, rounds
 from dpmigrate.facts.modes import default_path
@@ -26,6 +26,7 @@ from dpmigrate.facts.origins import origins
 from dpmigrate.facts.parameters import Change, changes
 from dpmigrate.facts.perturbations import perturbations
 from dpmigrate.facts.phases import Phases, phases
+from dpmigrate.facts.readback import outside_of_loops
 from dpmigrate.facts.replaced import unseen_training
 from dpmigrate.facts.roles import Roles
 from dpmigrate.facts.sampled import Sampled, sampled
@@ -67,6 +68,9 @@ class Script:
         self.shown_over_weights: list[ast.Call] = []
         #: tests by a draw of each rank's own, by which a step makes one thing or another of its batch, as the result has shown
         self.shown_draws: list[ast.expr] = []
+        #: statements before which the ranks must wait for each other, and questions about files of which all must have rank 0's answer, as the result has shown
+        self.shown_waits: list[ast.stmt] = []
+        self.shown_questions: list[ast.expr] = []
         #: what a loss takes of a rank's part of the batch and not of each sample, as the result has shown, each with the call of the runtime round it
         self.shown_bent: dict[ast.expr, str] = {}
         #: which of them were put round their expressions together, so that it is not tried again
@@ -413,6 +417,19 @@ class Script:
     def folder_loops(self) -> tuple[ast.For, ...]:
         """The loops over the files of a folder that write them anew, and that rank 0 can run alone."""
         return tuple(folder_loops(self))
+
+    @cached_property
+    def preparations(self) -> tuple[ast.If, ...]:
+        """The tests that remove a folder and make one anew, which rank 0 carries out alone."""
+        return tuple(preparations(self))
+
+    def outside_of_loops(self, stmt: ast.stmt) -> ast.stmt:
+        """The statement before which the ranks wait for what one of them does with files in another one: a loop round it, as far as that may be."""
+        return outside_of_loops(self, stmt)
+
+    def prepares(self, node: ast.AST) -> bool:
+        """Whether a node stands in one of them."""
+        return any(self.names.is_inside(node, p) for p in self.preparations)
 
     def evaluates_too(self, loop: BatchLoop) -> bool:
         """Whether a training loop goes over loaders as well that are not trained on."""

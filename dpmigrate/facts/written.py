@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _HANDLERS = ("logging.FileHandler", "logging.handlers.RotatingFileHandler", "logging.handlers.TimedRotatingFileHandler", "logging.handlers.WatchedFileHandler")
 _ARCHIVES = ("h5py.File", "zipfile.ZipFile", "tarfile.open")
-_REMOVE = frozenset({"rmtree", "remove", "unlink", "rmdir", "removedirs"})
+REMOVE = frozenset({"rmtree", "remove", "unlink", "rmdir", "removedirs"})
 #: calls that make files and whose results may be used
 _MAKE = frozenset({"sqlite3.connect", "lmdb.open", "torch.save", "pickle.dump", "json.dump", "yaml.dump", "shutil.unpack_archive"} | COMMANDS)
 _EXTRACT = frozenset({"extractall", "tofile", "save_to_disk"})
@@ -96,7 +96,7 @@ def _words(script: Script, mode: ast.expr | None) -> list[str]:
 
 def writes(script: Script) -> Iterator[ast.Call]:
     """The other calls that write a file, of which rank 0 alone will do so: ``np.save``, ``plt.savefig``."""
-    yield from (call for call in script.roles.calls if last(call.func) not in _REMOVE and (changes_files(script.roles, call) or saves(script, call)))
+    yield from (call for call in script.roles.calls if last(call.func) not in REMOVE and (changes_files(script.roles, call) or saves(script, call)))
 
 
 def saves(script: Script, call: ast.Call) -> bool:
@@ -116,4 +116,4 @@ def _makes(script: Script, call: ast.Call) -> bool:
     name, dotted = last(call.func), script.names.dotted(call.func)
     if dotted in _MAKE or (name in _EXTRACT and not dotted):
         return True
-    return fetches(script.names, call) or (changes_files(script.roles, call) and name not in _REMOVE)
+    return fetches(script.names, call) or (changes_files(script.roles, call) and name not in REMOVE)

@@ -83,6 +83,10 @@ class Judgement:
     bent: tuple[Bent, ...] = ()
     #: tests by a draw of each rank's own, by which a step makes one thing or another of its batch
     draws: tuple[ast.AST, ...] = ()
+    #: calls before which the ranks must wait for each other: one of them changes files that others read
+    waits: tuple[ast.AST, ...] = ()
+    #: questions about files that rank 0 is to be asked for all
+    questions: tuple[ast.AST, ...] = ()
     #: the program that was executed: the one asked for, or one of equal texts, whose nodes these are
     program: Program | None = None
 
@@ -133,7 +137,7 @@ def judged(
     own = assumed.own_totals(case)
     return Judgement(
         found, sentences, own, _means(case), assumed.drawn(case), trains, totals.over_weights(case), bent.operands(case),
-        chosen.draws(case), case.result.program,
+        chosen.draws(case), files.waits(case), files.overtaken(case), case.result.program,
     )  # fmt: skip
 
 

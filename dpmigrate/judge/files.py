@@ -21,6 +21,7 @@ from dpmigrate.execution.values import (
     data,
     origins,
 )
+from dpmigrate.judge.file_order import early, hasty
 from dpmigrate.judge.judged import Judged
 from dpmigrate.judge.shared_files import asked_early, written_anew, written_by_all
 from dpmigrate.judge.trial import Fault, Trial
@@ -58,6 +59,7 @@ def faults(trial: Trial) -> Iterator[Fault]:
         yield trial.fault(node, NAME, words)
     for node in written_anew(trial.result):
         yield trial.fault(node, NAME, "other ranks may still be reading the file of this folder that rank 0 writes here")
+    yield from _in_no_order(trial)
     for event in trial.result.trace.of("load"):
         if any(o.kind == "state" for o in trial.objects(event.values["path"])):
             yield trial.fault(event.node, NAME, "a state is loaded here, and no file that holds one")
@@ -75,6 +77,26 @@ def faults(trial: Trial) -> Iterator[Fault]:
         for node in _named_by_wrapper(trial, kind):
             words = "these are the names of the wrapper, which begin with 'module.'"
             yield trial.fault(node, NAME, words)
+
+
+def overtaken(trial: Trial) -> tuple[ast.AST, ...]:
+    """The questions of all ranks about files that rank 0 writes or removes before the ranks meet."""
+    assert isinstance(trial.result, Judged)
+    return tuple(trial.result.overtaken_questions)
+
+
+def _in_no_order(trial: Trial) -> Iterator[Fault]:
+    """Files that rank 0 writes or removes while others read or ask for them."""
+    assert isinstance(trial.result, Judged)
+    for node in early(trial.result):
+        words = "rank 0 may still be writing or removing what this reads or asks for: barrier() is missing"
+        yield trial.fault(node, NAME, words)
+    for node in hasty(trial.result):
+        words = "another rank may still be reading what rank 0 writes or removes here: barrier() is missing"
+        yield trial.fault(node, NAME, words)
+    for node in overtaken(trial):
+        words = "rank 0 writes or removes what this asks for before another rank may have asked: from_main() is missing"
+        yield trial.fault(node, NAME, words)
 
 
 def _old_names(trial: Trial) -> Iterator[Fault]:
@@ -128,6 +150,18 @@ def _done_by_all(trial: Trial) -> Iterator[Fault]:
         elif event.values.get("anew") == const(True) and _one(event.values["paths"]):
             words = "every rank makes this folder, and fails where another one has made it"
             yield trial.fault(event.node, ALONE, words)
+
+
+def waits(trial: Trial) -> tuple[ast.AST, ...]:
+    """The calls before which the ranks must wait for each other: one of them changes what others read, or make."""
+    return (*early(trial.result), *hasty(trial.result), *_made_early(trial))
+
+
+def _made_early(trial: Trial) -> Iterator[ast.AST]:
+    """The calls by which every rank makes a folder while rank 0 may still be removing one."""
+    for event in trial.result.trace.of("files"):
+        if event.parted is None and event.values["in turn"] != const(True) and event.values["late"] == const(True):
+            yield event.node
 
 
 def _after_turns(trial: Trial) -> Iterator[Fault]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
+from typing import Any
 
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.branches import Chain
@@ -29,7 +30,7 @@ from dpmigrate.execution.values import (
     const,
     known,
 )
-from dpmigrate.judge import comparing, left_on_cpu, moved_in_part, overtaken, shared_files, workers
+from dpmigrate.judge import comparing, file_order, left_on_cpu, moved_in_part, overtaken, shared_files, workers
 from dpmigrate.judge.cached import cached, hands_out, undivided
 from dpmigrate.judge.given import multiplied
 from dpmigrate.judge.handling import Handling
@@ -50,6 +51,7 @@ from dpmigrate.judge.notes import (
     WRITTEN,
     one_of,
 )
+from dpmigrate.judge.path_forms import Forms
 from dpmigrate.judge.wrapping import Wrapping
 from dpmigrate.library.files import FIRST, MADE_BEFORE
 from dpmigrate.library.module_tree import is_module
@@ -85,8 +87,15 @@ class Judged(Wrapping, Handling, Lying):
         self.questions: dict[ast.AST, None] = {}
         #: the questions about files, by their places
         self.asked_at: dict[str, ast.AST] = {}
-        #: whether rank 0 may still be removing a folder
-        self.removing = False
+        #: whether rank 0 may still be removing the folder that a call makes
+        self.making_early = False
+        #: the forms of paths
+        self.forms = Forms(self)
+        #: what all ranks ask for, with the questions; those of which rank 0 writes the file before the ranks meet
+        self.asked_by_all: dict[file_order.Deed, dict[ast.AST, None]] = {}
+        self.overtaken_questions: dict[ast.AST, None] = {}
+        #: what has been noted of files since a loop began
+        self.done_with_files: set[file_order.Deed] = set()
         # what a call finds is the same then before and after the first module is called, and before and
         # after the first block without gradients
         self.heap.write(INSIDE, const(False))
@@ -101,6 +110,7 @@ class Judged(Wrapping, Handling, Lying):
         if backward and unseen:
             self.event("judge backward of unseen", node, frame, why=unseen)
         shared_files.noted(self, callee, arguments, node, frame)
+        file_order.noted(self, callee, arguments, node, frame)
         before, self.sole = self.sole, len({self._kind(a) for a in callee if a != UNBOUND}) == 1
         result = super().call(callee, arguments, node, frame)
         self.sole = before
@@ -193,11 +203,11 @@ class Judged(Wrapping, Handling, Lying):
                 return {"over": over, "as they come": const(self._as_they_come(values["iterable"]))}
             case "judge statistics":
                 return {"over": self._over()}
-            case shared_files.WRITES | shared_files.ASKS | shared_files.REWRITES:
+            case shared_files.WRITES | shared_files.ASKS | shared_files.REWRITES | file_order.EARLY | file_order.HASTY:
                 return {"of a sample": const(self._in_sample())}
             case "open" | "files" | "typed":
                 in_turn = const(self.heap.read(FIRST) == const(True))
-                return {"in turn": in_turn, "late": const(self.removing)}
+                return {"in turn": in_turn, "late": const(self.making_early)}
             case "load":
                 written = self.heap.read(WRITTEN) or NONE
                 return {"written": written, "of a sample": const(self._in_sample())}
@@ -220,6 +230,7 @@ class Judged(Wrapping, Handling, Lying):
         match kind:
             case "backward":
                 shared_files.met(self)  # gradients are averaged: rank 0 has come here as well
+                file_order.met(self)
                 self.heap.write(BEGUN, const(True))
                 self.heap.write(READ, NONE)
                 self.trained = len(self.trace.events)
@@ -233,14 +244,14 @@ class Judged(Wrapping, Handling, Lying):
                 self.heap.write(BEGUN, const(False))
             case "collective":  # rank 0 has come here as well
                 shared_files.met(self)
+                if values["name"] == const("main_first"):
+                    file_order.waited_for(self)
+                else:
+                    file_order.met(self)
                 self.heap.write(WRITTEN, NONE)
                 self.heap.write(READ, NONE)
-                self.removing = False
             case "drawn apart":
                 self.drew = True
-            case "open" | "files" | "typed":
-                by_main = self.parted is not None and self.parted.origin.word.startswith("rank 0")
-                self.removing = self.removing or (by_main and values.get("removed") == const(True))
 
     def _after(self, kind: str, node: ast.AST, frame: Frame, values: Mapping[str, Value]) -> None:
         """What becomes of models when an event has happened."""
@@ -279,6 +290,16 @@ class Judged(Wrapping, Handling, Lying):
             read = self.heap.read(READ) or NONE
             if NONE[0] not in read and set(read) & set(values["path"]):
                 self.rewritten.setdefault(node, None)
+
+    def _loop(self, node: ast.For | ast.AsyncFor | ast.While, frame: Frame, **how: Any) -> bool:
+        """A loop; of one that trains, the ranks have met in it."""
+        before, at = self.trained, self.heap.read(file_order.DONE) or NOTHING
+        outer, self.done_with_files = self.done_with_files, set()
+        ends = super()._loop(node, frame, **how)
+        if self.trained != before:
+            file_order.trained(self, at, self.done_with_files)
+        self.done_with_files |= outer
+        return ends
 
     def _if(self, node: ast.If, frame: Frame, chain: Chain | None = None) -> bool:
         """A test; in turn rank 0 makes and saves what the others load: all have the same then."""

@@ -30,6 +30,7 @@ from dpmigrate.execution.values import (
     const,
 )
 from dpmigrate.judge.file_calls import RUNTIME, FileCall
+from dpmigrate.judge.idle_questions import without_effect
 from dpmigrate.library.files import FIRST
 
 if TYPE_CHECKING:
@@ -51,13 +52,13 @@ ASKED = (PROCESS, "judge questions about files")
 
 def noted(m: Judged, callee: Value, arguments: Arguments, node: ast.AST, frame: Frame) -> None:
     """Note of a call, before it is made, what files it writes or asks for."""
-    names = {_name(m, atom, node) for atom in callee}
+    names = {called(m, atom, node) for atom in callee}
     name = names.pop() if len(names) == 1 else ""
     if not name or not isinstance(node, ast.Call):
         return
     call = FileCall(m, name, arguments, node, frame)
     written = list(call.written())
-    asked = frozenset[str]() if written else call.keys_asked()
+    asked = frozenset[str]() if written or node in without_effect(m.program) else call.keys_asked()
     if not (written or asked) or m.heap.read(FIRST) == const(True):  # in turn the others come when it is there
         return
     alone = m.parted is not None and m.parted.origin.word.startswith("rank 0")
@@ -129,7 +130,7 @@ def _remember(m: Judged, at: Location, keys: frozenset[str]) -> None:
         m.heap.write(at, const(_held(m, at) | keys))
 
 
-def _name(m: Judged, atom: Atom, node: ast.AST) -> str:
+def called(m: Judged, atom: Atom, node: ast.AST) -> str:
     """What is called, by its name; a method begins with a dot. '' for what the program may have
     itself: that is executed, or stands behind a wrapper.
     """

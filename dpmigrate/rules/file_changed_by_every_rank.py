@@ -21,6 +21,8 @@ if ddp.is_main():
     shutil.copyfile("last.pt", "best.pt")
 ```
 
+A test that removes or moves a folder and makes one anew is rank 0's as a whole. What takes something out of a list for its argument is
+`ddp.main_only(os.remove, found.pop(0))`, so that the list gets shorter on all ranks.
 Where folders are removed before the training, all ranks wait for that (`ddp.barrier()`): they may make one anew next.
 
 ## When it is not fixed
@@ -48,17 +50,23 @@ def file_changed_by_every_rank(script: Script) -> Iterator[Hit]:
     for loop in script.folder_loops:
         alone = Enclose(script.span(loop), script.span(loop), f"if {script.ddp}.is_main():")
         yield Hit(loop, "every rank would read the files of this folder while others write them anew", (alone, AddImport(script.import_line)))
+    for whole in script.preparations:
+        alone = Enclose(script.span(whole), script.span(whole), f"if {script.ddp}.is_main():")
+        edits = (alone, After(script.span(whole), f"{script.ddp}.barrier()"), AddImport(script.import_line))
+        yield Hit(whole, "every rank would remove this folder and make it anew", edits)
     for call in script.roles.calls:
+        if script.prepares(call):
+            continue
         changes = script.is_statement(call) is not None and (changes_files(script.roles, call) or saves(script, call))
         if any(script.names.is_inside(call, loop) for loop in script.folder_loops):
             continue
         if (changes or sends_files(script.roles, call)) and not script.made_once(call):
-            edits: list[Edit] = [by_main(script, call), AddImport(script.import_line)]
-            whole = _whole(script, call)
-            trains = script.roles.region(call) != "outside" or any(script.names.is_inside(b.node, whole) for b in script.roles.train_loops)
-            if last(call.func) in _REMOVES and not trains and reached_together(script.roles, whole):
-                edits.append(After(script.span(whole), f"{script.ddp}.barrier()"))
-            yield Hit(call, f"every rank would do this: {script.text(call.func)}(…)", tuple(edits))
+            found: list[Edit] = [by_main(script, call), AddImport(script.import_line)]
+            holding = _whole(script, call)
+            trains = script.roles.region(call) != "outside" or any(script.names.is_inside(b.node, holding) for b in script.roles.train_loops)
+            if last(call.func) in _REMOVES and not trains and reached_together(script.roles, holding):
+                found.append(After(script.span(holding), f"{script.ddp}.barrier()"))
+            yield Hit(call, f"every rank would do this: {script.text(call.func)}(…)", tuple(found))
 
 
 #: what removes folders, which others may be making at that time

@@ -57,6 +57,8 @@ _RACE = "two ranks may create this directory at the same time"
 def makedirs_race(script: Script) -> Iterator[Hit]:
     for made in unprepared(script):
         call = made.call
+        if script.prepares(call):
+            continue
         if made.exist_ok is not None:
             yield _by_option(script, call, made.exist_ok)
         elif _stops(script, call):

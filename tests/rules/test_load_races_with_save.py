@@ -331,7 +331,7 @@ _QUESTIONS = "import glob, lib, os\nfrom pathlib import Path\nfrom lib import ou
         pytest.param("torch.save(1, f'{out}/a')", "x = sorted(glob.glob(os.path.join(out, '*')))", id="files of its folder"),
         pytest.param("with open('a/b.txt', 'w') as f:\n    f.write('3')", "x = list(Path('a').iterdir())", id="a folder with a name"),
         pytest.param("lib.Thing().save('a.obj')", "x = os.path.getmtime('a.obj')", id="of a class that no table knows"),
-        pytest.param("Path('a').write_text('3')", "if os.path.exists('a'):\n    print('there')", id="in a test"),
+        pytest.param("Path('a').write_text('3')", "if os.path.exists('a'):\n    x = 3", id="in a test"),
     ],
 )
 @pytest.mark.parametrize("module_level", [False, True], ids=["function", "module"])

@@ -1,0 +1,137 @@
+"""What rank 0 does with files while other ranks may be reading them, or asking for them."""
+
+from __future__ import annotations
+
+import pytest
+
+from dpmigrate import judge
+from tests.judge.trained import result
+
+_EARLY = "rank 0 may still be writing or removing what this reads or asks for: barrier() is missing"
+_HASTY = "another rank may still be reading what rank 0 writes or removes here: barrier() is missing"
+_OVERTAKEN = "rank 0 writes or removes what this asks for before another rank may have asked: from_main() is missing"
+_HEAD = """\
+import glob, json, os, shutil
+from pathlib import Path
+out = os.environ['OUT']
+class Saver:
+    def __init__(self, folder):
+        self.folder = folder
+        self.last = os.path.join(folder, 'last.pt')
+    def path(self, epoch):
+        return os.path.join(self.folder, f'epoch_{epoch}.pt')
+    def save(self):
+        ddp.save(net.state_dict(), self.last)
+    def save_one(self, epoch):
+        ddp.save(net.state_dict(), self.path(epoch))
+    def newest(self):
+        return sorted(os.listdir(self.folder))[-1]
+    def load(self):
+        return torch.load(self.last)
+def write(path):
+    if ddp.is_main():
+        np.save(path, 3)
+def remove(path):
+    if ddp.is_main():
+        os.remove(path)
+def read(path):
+    return np.load(path)
+"""
+
+
+def _said(last: str) -> set[str]:
+    return {f.words for f in judge.faults(result(last=_HEAD + last))} & {_EARLY, _HASTY, _OVERTAKEN}
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        ("write('a.npy')", "x = read('a.npy')"),
+        ("write(os.path.join(out, 'a.npy'))", "x = read(out + '/a.npy')"),
+        ("write(f'{out}/{epoch}.npy')", "x = glob.glob(os.path.join(out, '*.npy'))\nprint(len(x))"),
+        ("write(f'{out}/{epoch}.npy')", "x = os.listdir(out)"),
+        ("write(f'{out}/{epoch}.npy')", "for n in os.listdir(out):\n    x = np.load(os.path.join(out, n))"),
+        ("write(Path(out) / 'a.npy')", "x = np.load('{}/a.npy'.format(out))"),
+        ("remove('a.npy')", "if os.path.exists('a.npy'):\n    ddp.barrier()"),
+        ("if ddp.is_main():\n    shutil.rmtree(out)", "x = np.load(os.path.join(out, 'parts', 'a.npy'))"),
+        ("if ddp.is_main():\n    os.rename(out, 'old')", "x = np.load('old/a.npy')"),
+        ("if ddp.is_main():\n    Path(out, 'a').touch()", "x = Path(out, 'a').stat()"),
+        ("saver = Saver(out)\nsaver.save()", "x = saver.load()"),
+        ("saver = Saver(out)\nsaver.save_one(3)", "x = saver.newest()"),
+        ("saver = Saver(out)\nsaver.save_one(3)", "x = torch.load(os.path.join(out, 'epoch_3.pt'))"),
+        ("log = open(ddp.main_path('a.json'), 'w')\njson.dump([3], log)\nlog.close()", "x = json.load(open('a.json'))"),
+    ],
+)
+def test_reading_what_rank_0_has_just_written(first: str, then: str) -> None:
+    assert _said(f"{first}\n{then}") == {_EARLY}
+    assert _said(f"{first}\nddp.barrier()\n{then}") == set()
+    assert _said(f"{first}\nn = ddp.from_main(3)\n{then}") == set()
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        ("x = read('a.npy')", "write('a.npy')"),
+        ("x = read('a.npy')", "remove('a.npy')"),
+        ("x = list(os.scandir(out))", "remove(os.path.join(out, 'a.npy'))"),
+        ("x = np.load(os.path.join(out, 'parts', 'a.npy'))", "if ddp.is_main():\n    shutil.rmtree(out)"),
+        ("saver = Saver(out)\nx = saver.load()", "saver.save()"),
+        ("with ddp.main_first():\n    x = read('a.npy')", "write('a.npy')"),
+        ("x = open('a.json').read()", "if ddp.is_main():\n    os.replace('b.json', 'a.json')"),
+    ],
+)
+def test_writing_what_others_may_still_be_reading(first: str, then: str) -> None:
+    assert _said(f"{first}\n{then}") == {_HASTY}
+    assert _said(f"{first}\nddp.barrier()\n{then}") == set()
+
+
+@pytest.mark.parametrize(
+    ("question", "then"),
+    [
+        ("os.path.exists('a.npy')", "write('a.npy')"),
+        ("len(glob.glob(os.path.join(out, '*.npy')))", "write(os.path.join(out, 'b.npy'))"),
+        ("sorted(os.listdir(out))", "remove(os.path.join(out, 'a.npy'))"),
+        ("Path(out, 'a.npy').exists()", "remove(os.path.join(out, 'a.npy'))"),
+    ],
+)
+def test_answers_that_come_too_late(question: str, then: str) -> None:
+    assert _said(f"there = {question}\n{then}\nif there:\n    print(3)") == {_OVERTAKEN}
+    assert _said(f"there = ddp.from_main({question})\n{then}\nif there:\n    print(3)") == set()
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        "write('a.npy')\nx = read('b.npy')",
+        "write(os.path.join(out, 'a.npy'))\nx = os.listdir(os.environ['IN'])",
+        "write('a.npy')\nif os.path.exists('a.npy') and ddp.is_main():\n    os.remove('a.npy')",
+        "if os.path.exists('a.npy'):\n    if ddp.is_main():\n        os.remove('a.npy')",
+        "for old in glob.glob('*.npy'):\n    if ddp.is_main():\n        os.remove(old)",
+        "if not os.path.exists(out):\n    os.makedirs(out, exist_ok=True)\nwrite(os.path.join(out, 'a.npy'))",
+        "with ddp.main_first():\n    if not os.path.exists('a.npy'):\n        np.save('a.npy', 3)\nx = read('a.npy')",
+        "if ddp.is_main():\n    np.save('a.npy', 3)\n    x = np.load('a.npy')",
+        "write(out)\nx = read(os.environ['IN'])",
+    ],
+)
+def test_what_is_in_order(last: str) -> None:
+    assert _said(last) == set()
+
+
+def test_a_loop_that_trains_is_a_meeting() -> None:
+    loop = "for epoch in range(3):\n    for x, y in loader:\n        nn.functional.cross_entropy(model(x), y).backward()\n"
+    assert _said(f"x = torch.load('last.pt')\n{loop}    ddp.save(net.state_dict(), 'last.pt')") == set()
+    assert _said(f"{loop}    ddp.save(net.state_dict(), 'last.pt')\nx = torch.load('last.pt')") == {_EARLY}
+
+
+@pytest.mark.parametrize("made", ["os.makedirs(out, exist_ok=True)", "Path(out, 'parts').mkdir(exist_ok=True)"])
+def test_a_folder_that_is_removed_and_made(made: str) -> None:
+    words = "rank 0 may still be removing a folder where this makes one: barrier() is missing"
+    removed = "if ddp.is_main():\n    shutil.rmtree(out)"
+
+    def said(last: str) -> set[str]:
+        return {f.words for f in judge.faults(result(last=_HEAD + last))} & {words, _HASTY}
+
+    assert said(f"{removed}\n{made}") == {words}
+    assert said(f"{removed}\nddp.barrier()\n{made}") == set()
+    assert said(f"{removed}\nos.makedirs(os.environ['IN'], exist_ok=True)") == set()
+    assert said(f"{made}\n{removed}") == {_HASTY}

@@ -1,0 +1,112 @@
+"""Files that rank 0 writes or removes while others read or ask for them: what the execution of a result shows is mended."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from textwrap import indent
+
+import pytest
+
+from dpmigrate import proving
+from dpmigrate.model import Status
+from dpmigrate.settings import Settings
+
+_PROGRAM = """\
+import argparse
+import glob
+import os
+import shutil
+import time
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--out", default="runs")
+parser.add_argument("--keep", action="store_true")
+args = parser.parse_args()
+out = args.out
+{first}
+loader = DataLoader(TensorDataset(torch.randn(24, 4), torch.randn(24, 1)), batch_size=6, shuffle=True)
+model = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(3):
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = nn.functional.mse_loss(model(x), y)
+        loss.backward()
+        optimizer.step()
+{end}
+"""
+
+
+def _migrated(folder: Path, first: str = "", end: str = "pass") -> list[str]:
+    script = folder / "train.py"
+    script.write_text(_PROGRAM.format(first=first, end=indent(end, "    ")))
+    outcome, files = proving.migration(script, Settings())
+    assert outcome.status is Status.CHANGED, outcome
+    assert files is not None
+    return files[script].decode().splitlines()
+
+
+def _has(lines: list[str], wanted: str) -> bool:
+    """Whether the lines stand in the text one after the other."""
+    return wanted in "\n".join(lines)
+
+
+@pytest.mark.parametrize(
+    ("first", "wanted"),
+    [
+        (
+            "there = os.path.exists('a.npy')\nif not there:\n    np.save('a.npy', np.ones(3))\nelse:\n    print(3)",
+            "there = ddp.from_main(os.path.exists('a.npy'))\n",
+        ),
+        (
+            "old = list(Path(out).glob('*.npy'))\nfor path in old:\n    path.unlink()\nif old:\n    print(len(old))",
+            "old = list(ddp.from_main(list(Path(out).glob('*.npy'))))\n",
+        ),
+        (
+            "np.save('a.npy', np.ones(3))\nwith open('a.npy', 'rb') as f:\n    a = f.read()\nos.remove('a.npy')",
+            "ddp.barrier()\nwith open('a.npy', 'rb') as f:\n    a = f.read()\nddp.barrier()\nif ddp.is_main():\n    os.remove('a.npy')\n",
+        ),
+        (
+            "def fill(folder):\n    for i in range(3):\n        np.save(os.path.join(folder, f'{i}.npy'), np.ones(3))\n"
+            "def listed(folder):\n    return sorted(os.listdir(folder))\nfill(out)\nnames = listed(out)",
+            "    ddp.barrier()\n    return sorted(os.listdir(folder))\n",
+        ),
+        (
+            "if os.path.exists(out):\n    if not args.keep:\n        shutil.rmtree(out)\n        os.makedirs(out)\nelse:\n    os.makedirs(out)",
+            "if ddp.is_main():\n    if os.path.exists(out):\n        if not args.keep:\n            shutil.rmtree(out)\n            os.makedirs(out)\n"
+            "    else:\n        os.makedirs(out)\nddp.barrier()\n",
+        ),
+    ],
+)
+def test_before_the_training(first: str, wanted: str, tmp_path: Path) -> None:
+    assert _has(_migrated(tmp_path, first=first), wanted)
+
+
+@pytest.mark.parametrize(
+    ("end", "wanted"),
+    [
+        (
+            "if os.path.exists('last.pt'):\n    os.remove('last.pt')\ntorch.save(model.state_dict(), 'last.pt')",
+            "    if os.path.exists('last.pt') and ddp.is_main():\n        os.remove('last.pt')\n    ddp.save(model.module.state_dict(), 'last.pt')\n",
+        ),
+        (
+            "target = Path(out) / 'last.pt'\nif target.exists():\n    target.replace(Path(out) / 'old.pt')\ntorch.save(model.state_dict(), target)",
+            "    if target.exists() and ddp.is_main():\n        target.replace(Path(out) / 'old.pt')\n",
+        ),
+        ("if os.path.exists('STOP'):\n    break", "    if ddp.from_main(os.path.exists('STOP')):\n        break\n"),
+        (
+            "found = sorted(glob.glob(os.path.join(out, '*.npy')))\nwhile len(found) > 2:\n    os.remove(found.pop(0))",
+            "    found = sorted(ddp.from_main(glob.glob(os.path.join(out, '*.npy'))))\n"
+            "    while len(found) > 2:\n        ddp.main_only(os.remove, found.pop(0))\n",
+        ),
+        ("Path(out, f'{epoch}').touch()", "    if ddp.is_main():\n        Path(out, f'{epoch}').touch()\n"),
+    ],
+)
+def test_in_an_epoch(end: str, wanted: str, tmp_path: Path) -> None:
+    assert _has(_migrated(tmp_path, end=end), wanted)
