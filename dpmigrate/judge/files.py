@@ -154,7 +154,12 @@ def _done_by_all(trial: Trial) -> Iterator[Fault]:
 
 def waits(trial: Trial) -> tuple[ast.AST, ...]:
     """The calls before which the ranks must wait for each other: one of them changes what others read, or make."""
-    return (*early(trial.result), *hasty(trial.result), *_made_early(trial))
+    assert isinstance(trial.result, Judged)
+    loads = (e.node for e in trial.result.trace.of("load") if not trial.on_main(e) and unfinished(e))
+    return (
+        *early(trial.result), *hasty(trial.result), *_made_early(trial), *asked_early(trial.result), *written_anew(trial.result),
+        *trial.result.rewritten, *loads,
+    )  # fmt: skip
 
 
 def _made_early(trial: Trial) -> Iterator[ast.AST]:

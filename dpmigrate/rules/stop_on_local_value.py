@@ -1,8 +1,8 @@
 """The loop over epochs is left on a value of one rank.
 
 ## What it finds
-`break`, `return` and `continue` in the epoch loop under a test on metrics, patience, time, an early-stopping object or a file (`if os.path.exists("STOP")`), and
-`while` loops with such a test.
+`break`, `return` and `continue` in the epoch loop under a test on metrics, patience, time, an early-stopping object or a file
+(`if os.path.exists("STOP")`), and `while` loops with such a test.
 
 ## Why it matters
 A rank that stops alone leaves the others waiting in their next collective until the timeout.
