@@ -80,7 +80,7 @@ _HINTS = (
     ),
     (
         re.compile(r"Expected to have finished reduction in the prior iteration"),
-        "some parameters get no gradient, and DistributedDataParallel waits for them: write ddp.wrap(model, find_unused=True)",
+        "some parameters get no gradient, and DistributedDataParallel waits for them: wrap the model by ddp.wrap(model), which does not",
     ),
     (re.compile(r"dpmigrate verify: the program wants to write"), "only the scratch copy is written in a proof; pass another place for the output after --"),
     (

@@ -15,6 +15,7 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 from ._batches import watch_inputs
+from ._completed import complete_backwards
 from ._drift import watch_model
 from ._meet import call, rows
 from ._nets import cast_nets, keep_versions
@@ -56,13 +57,14 @@ def wrap(
 
     A wrapped model is returned as it is, and nn.DataParallel is taken off first. The model stays where its parameters are, so it has to be
     moved before: one that the program keeps on the CPU of a machine with GPUs trains there, over gloo. ``sync_bn`` turns BatchNorm layers into
-    SyncBatchNorm, which needs CUDA: on the CPU a warning is given instead. ``find_unused`` is for models of which not every step uses all
-    parameters: DDP then looks for those in each forward. It is off, since it breaks programs that use parameters outside forward, and
-    costs time. Every now and then a step of the optimizer (the 2nd, 4th, 8th, ..., then every 512th) compares some of the ranks' weights, which nothing
-    else would: they part where something of one rank reaches them; and what the ranks train on (``setup``). ``compare=False`` is for programs that mean
-    their weights to part (local SGD, ZeroRedundancyOptimizer): nothing is compared after the steps of this model.
-    ``thaws`` is for models of which parts are frozen and thawed later: DDP is shown all parameters as trained ones, and looks in each forward
-    for those that get no gradient in it, as with ``find_unused``.
+    SyncBatchNorm, which needs CUDA: on the CPU a warning is given instead. Parameters that a backward leaves out count as zero on this rank,
+    and keep no gradient where no rank has used them, as in one process. ``find_unused`` says that there are such steps: autograd is then asked
+    for them when a backward begins, so that gradients are exchanged while it runs; without it those steps exchange them at the end.
+    Every now and then a step of the optimizer (the 2nd, 4th, 8th, ..., then every 512th) compares some of the ranks' weights, which nothing
+    else would: they part where something of one rank reaches them; and what the ranks train on (``setup``). ``compare=False`` is for programs
+    that mean their weights to part (local SGD, ZeroRedundancyOptimizer): nothing is compared after the steps of this model.
+    ``thaws`` is for models of which parts are frozen and thawed later: DDP is shown all parameters as trained ones, and those that are frozen
+    in a step are left out of it as with ``find_unused``.
     Errors are those of DDP, and RuntimeError where the model is on another rank's GPU, where samplers have been given other seeds on other
     ranks, or, later, where a comparison fails.
     (torch.nn.parallel.DistributedDataParallel)
@@ -92,8 +94,9 @@ def _wrapped(model: nn.Module, place: torch.device, find_unused: bool, compare: 
         keep_versions()
         _in_rows(model)
         _leave_out(model)
-        wrapped = DistributedDataParallel(model, find_unused_parameters=find_unused, **where)
+        wrapped = DistributedDataParallel(model, **where)
     STATE.wrapped.add(wrapped)
+    complete_backwards(wrapped, find_unused)
     watch_model(model, compare)
     if compare:
         watch_inputs(wrapped)

@@ -21,6 +21,7 @@ import torch
 from torch.nn.modules.module import register_module_parameter_registration_hook
 from torch.nn.parallel import DistributedDataParallel
 from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook
+from torch.utils.checkpoint import CheckpointFunction
 from torch.utils.data import dataloader
 
 from . import _batches, _draws, _drift, _outside
@@ -75,6 +76,23 @@ def _preserving(method: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return _sync_buffers
 
 
+def note_recomputing() -> None:
+    """Know of passes that will be computed again in a backward of their own.
+
+    (torch.utils.checkpoint, ``use_reentrant``)
+    """
+    if not STATE.recomputes and CheckpointFunction.forward.__module__ != __name__:
+        _replace(CheckpointFunction, "forward", _noting)
+
+
+def _noting(method: Callable[..., Any]) -> Callable[..., Any]:
+    def forward(*given: Any) -> Any:
+        STATE.recomputes = True
+        return method(*given)
+
+    return forward
+
+
 def take_in_nets() -> None:
     """Take all hooks out again and forget what was seen."""
     while STATE.hooks:
@@ -82,6 +100,7 @@ def take_in_nets() -> None:
     _batches.leave_inputs()
     STATE.unwatched = frozenset()
     STATE.moment, STATE.loads, STATE.inputs_compared, STATE.warned = 0, False, False, False
+    STATE.recomputes = False
     for kept in (STATE.watched, STATE.looked, STATE.alive, STATE.drawn, STATE.before):
         kept.clear()
 

@@ -144,6 +144,7 @@ def cleanup() -> None:
         model.logger = None
         model.process_group = None
     STATE.wrapped.clear()
+    STATE.completed.clear()
     take_in_nets()
     if STATE.owns_group:
         dist.destroy_process_group()

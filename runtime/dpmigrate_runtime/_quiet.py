@@ -12,9 +12,9 @@ import warnings
 from types import TracebackType
 from typing import Any
 
-# the beginning of DDP's error, and what its advice is called here
-_NO_GRADIENT = "Expected to have finished reduction in the prior iteration"
-_FIND_UNUSED = "some parameters of the model get no gradient: write ddp.wrap(model, find_unused=True), and the program trains as on one GPU"
+# the beginning of DDP's error, whose advice does not help here: parameters without a gradient are not what stops a wrapped model
+_UNFINISHED = "Expected to have finished reduction in the prior iteration"
+_INTERRUPTED = "a backward through the model did not come to its end before the next forward: did the program catch an exception in it?"
 # tqdm.std.tqdm.__init__(self, iterable, desc, total, leave, file, ncols, mininterval, maxinterval, miniters, ascii, disable, ...)
 _DISABLE_POSITION = 10
 
@@ -83,7 +83,7 @@ def report_failures() -> None:
             except Exception as caught:
                 handler.record_exception(caught)
         previous(kind, error, trace)
-        if _NO_GRADIENT in str(error):
-            print(f"dpmigrate: {_FIND_UNUSED}", file=sys.stderr)
+        if _UNFINISHED in str(error):
+            print(f"dpmigrate: {_INTERRUPTED}", file=sys.stderr)
 
     sys.excepthook = hook

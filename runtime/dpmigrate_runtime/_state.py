@@ -74,6 +74,12 @@ class State:
     watches: int = 0  # how many there have been
     cpu_group: dist.ProcessGroup | None = None  # of gloo, beside NCCL, for models that stay on the CPU
     wrapped: weakref.WeakSet[Any] = field(default_factory=weakref.WeakSet)
+    #: what finishes the backwards of wrapped models (_completed.Completed)
+    completed: weakref.WeakKeyDictionary[Any, Any] = field(
+        default_factory=weakref.WeakKeyDictionary
+    )
+    #: a backward has run in another one, or will
+    recomputes: bool = False
     #: the nets that are turned off
     unwatched: frozenset[str] = frozenset()
     #: what takes the nets' hooks out of torch again

@@ -1,4 +1,4 @@
-"""Every check of checks.py, checks_batches.py, checks_data.py, checks_drift.py, checks_orders.py, checks_outside.py, checks_shares.py and checks_sums.py, in one process and in a torchrun job of two."""
+"""Every check of checks.py, checks_batches.py, checks_completed.py, checks_data.py, checks_drift.py, checks_orders.py, checks_outside.py, checks_shares.py and checks_sums.py, in one process and in a torchrun job of two."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.runtime import checks_batches, checks_data, checks_drift, checks_orders, checks_outside, checks_shares, checks_sums  # noqa: F401
+from tests.runtime import checks_batches, checks_completed, checks_data, checks_drift, checks_orders, checks_outside, checks_shares, checks_sums  # noqa: F401
 from tests.runtime.checks import CHECKS
 from tests.runtime.launching import HERE, torchrun
 

@@ -21,7 +21,7 @@ import tqdm.auto  # noqa: F401
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from tests.runtime import checks_batches, checks_data, checks_drift, checks_orders, checks_outside, checks_shares, checks_sums  # noqa: F401
+from tests.runtime import checks_batches, checks_completed, checks_data, checks_drift, checks_orders, checks_outside, checks_shares, checks_sums  # noqa: F401
 from tests.runtime.checks import CHECKS
 
 

@@ -169,7 +169,7 @@ _CONFIG = Config("out", "/copy", "/mine", "/copy/train.py", "/copy/run", 2)
     [
         pytest.param("train.py: error: the following arguments are required: data", "after --", id="arguments"),
         pytest.param("urllib.error.URLError: <urlopen error [Errno -3]>", "the data must be there before", id="a download"),
-        pytest.param("RuntimeError: Expected to have finished reduction in the prior iteration before", "find_unused=True", id="an unused parameter"),
+        pytest.param("RuntimeError: Expected to have finished reduction in the prior iteration before", "ddp.wrap(model)", id="an unused parameter"),
         pytest.param("RuntimeError: Found no NVIDIA driver on your system", "--device cuda", id="a GPU"),
         pytest.param("FileNotFoundError: [Errno 2] No such file or directory: 'x'", "started in /mine/run", id="a file"),
         pytest.param("train.py: error: unrecognized arguments: --epochz 1", "does not know", id="a word too much"),
