@@ -2,14 +2,14 @@
 
 DistributedDataParallel averages the gradients of the first backward that comes after a forward;
 what a second one adds stays each rank's own, and the ranks diverge
-(https://docs.pytorch.org/docs/stable/notes/ddp.html).
+(https://docs.pytorch.org/docs/stable/notes/ddp.html). ``ddp.wrap`` averages those of each.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dpmigrate.judge.notes import USED
+from dpmigrate.judge.notes import COMPLETED, USED
 from dpmigrate.judge.trial import Fault, Trial
 
 NAME = "one backward follows a forward of a wrapper"
@@ -22,8 +22,8 @@ def faults(trial: Trial) -> Iterator[Fault]:
         yield trial.fault(event.node, NAME, words)
     for event in trial.result.trace.of("judge backward"):
         for number, passed in event.values.items():
-            if passed == USED:
-                made = trial.result.heap.objects[int(number)]
+            made = trial.result.heap.objects[int(number)]
+            if passed == USED and made.name not in COMPLETED:
                 yield trial.fault(
                     event.node, NAME,
                     f"this goes through the model wrapped in {trial.line(made.node)} again, "

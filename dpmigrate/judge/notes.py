@@ -30,6 +30,8 @@ MOVED = "mode judge moved"
 AWAY = "judge away"
 #: what averages gradients over the ranks
 SYNCHRONISED = ("wrap", "DistributedDataParallel")
+#: those that average the gradients of each backward, whatever it leaves out and whichever it is
+COMPLETED = ("wrap",)
 #: a field of a wrapper: whether the running statistics of its model are each rank's own
 STATISTICS = "mode judge statistics"
 #: a field of the process: the paths of files that rank 0 may still be writing

@@ -4,10 +4,11 @@ so it is where parameters are frozen after the wrap.
 That is less than DDP wants, which is a gradient in every backward: models of which one loss
 reaches one part and another loss the rest are not told. A parameter without one makes
 DistributedDataParallel stop in the next forward
-(https://docs.pytorch.org/docs/stable/notes/ddp.html). With ``find_unused`` it looks for the
-parameters that what forward gives is made of, and takes the others for ready. One that a loss is
-made of all the same, beside forward or by an earlier pass (``overtaken``), gets a gradient after
-that, and DDP stops ("marked as ready twice").
+(https://docs.pytorch.org/docs/stable/notes/ddp.html). ``ddp.wrap`` goes on: ``find_unused`` lets
+the gradients of such a step be exchanged while backward runs, and not at its end. With DDP's own
+``find_unused_parameters`` it looks for the parameters that what forward gives is made of, and takes
+the others for ready. One that a loss is made of all the same, beside forward or by an earlier pass
+(``overtaken``), gets a gradient after that, and DDP stops ("marked as ready twice").
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from collections.abc import Hashable, Iterator
 from dpmigrate.execution import going
 from dpmigrate.execution.objects import Object
 from dpmigrate.execution.values import Data, Ref, const, data
-from dpmigrate.judge.notes import FROZEN, LATE
+from dpmigrate.judge.notes import COMPLETED, FROZEN, LATE
 from dpmigrate.judge.trial import Fault, Trial
 from dpmigrate.library.modules import MODEL
 from dpmigrate.library.vision_parts import own_parts
@@ -35,8 +36,9 @@ def faults(trial: Trial) -> Iterator[Fault]:
                 reached.setdefault(number, set()).update(_parts(trial, loss))
     for wrapper, seen in sorted(reached.items()):
         if trial.held(wrapper, "find_unused") not in ((), const(False)):
-            yield from _beside(trial, wrapper)
-            yield from _overtaken(trial, wrapper)
+            if objects[wrapper].name not in COMPLETED:
+                yield from _beside(trial, wrapper)
+                yield from _overtaken(trial, wrapper)
             continue
         for made, why in _without_gradient(trial, wrapper, seen):
             words = why.format(f"{made.name} (made in {trial.line(made.node)})")

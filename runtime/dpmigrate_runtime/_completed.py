@@ -27,14 +27,14 @@ to, and these are marked at once. What a backward of its own recomputes (``check
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import torch
 import torch.distributed as dist
-from torch.autograd.graph import get_gradient_edge
+from torch import nn
+from torch.autograd.graph import Node, get_gradient_edge
 from torch.nn.parallel import DistributedDataParallel
-from torch.nn.parallel.distributed import _find_tensors
 
 from ._nets import note_recomputing
 from ._state import STATE, capturing
@@ -73,6 +73,8 @@ class Completed:
         self.missing: set[int] = set()
         #: a forward has told DDP to average the next backward
         self.expects = False
+        #: of what it has returned not all can be looked into
+        self.hidden = False
         #: autograd calls ``finish`` at the end of this backward
         self.begun = False
         self.task = -1
@@ -87,9 +89,10 @@ class Completed:
             return
         self.expects, self.begun = True, False
         self.reached.clear()
-        tensors: Iterable[torch.Tensor] = _find_tensors(output)  # type: ignore[no-untyped-call]
         begin = _begin(weakref.ref(self))
-        for node in {tensor.grad_fn for tensor in tensors if tensor.grad_fn is not None}:
+        nodes: set[Node] = set()
+        self.hidden = not _collect(output, nodes)
+        for node in nodes:
             node.register_prehook(begin)
 
     def reach(self, number: int) -> None:
@@ -97,7 +100,7 @@ class Completed:
         self.reached.add(number)
         if not self.begun:
             # no result of forward was seen on the way here
-            if self.expects:
+            if self.expects or self.hidden:
                 self.begin()
         elif torch._C._current_graph_task_id() != self.task:
             STATE.recomputes = True
@@ -176,6 +179,31 @@ class Completed:
         for number in missing:
             if not any_rank[number]:
                 self.parameters[number].grad = None
+
+
+#: containers in containers
+_DEEP = 8
+_PLAIN = (str, bytes, int, float, complex, bool, type(None), torch.dtype, torch.device, torch.Size)
+
+
+def _collect(value: Any, nodes: set[Node], deep: int = _DEEP) -> bool:
+    """Collect the nodes that the tensors in a result come from. Returns whether all of it was seen."""
+    if isinstance(value, torch.Tensor):
+        if value.grad_fn is not None:
+            nodes.add(value.grad_fn)
+        return True
+    if isinstance(value, (*_PLAIN, nn.Module, type)):
+        return True
+    parts: Iterable[Any]
+    if isinstance(value, Mapping):
+        parts = value.values()
+    elif isinstance(value, list | tuple | set | frozenset):
+        parts = value
+    elif type(value).__module__ != "builtins" and hasattr(value, "__dict__") and not hasattr(type(value), "__slots__"):
+        parts = vars(value).values()
+    else:
+        return False
+    return deep > 0 and all([_collect(part, nodes, deep - 1) for part in parts])
 
 
 def _reach(one: weakref.ref[Completed], number: int) -> Callable[..., None]:

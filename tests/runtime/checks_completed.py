@@ -35,18 +35,45 @@ class Parts(nn.Module):
         return x
 
 
+class Result:
+    """An object of a class of its own."""
+
+    def __init__(self, value: torch.Tensor) -> None:
+        self.value = value
+
+
+class Slots:
+    """One that shows nothing of what it holds."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: torch.Tensor) -> None:
+        self.value = value
+
+
 class Results(Parts):
-    """Gives its result in an object that nobody can look into."""
+    """Gives its result in an object."""
+
+    kind: type[Any] = Result
 
     def forward(self, x: torch.Tensor, parts: str) -> Any:
-        class Result:
-            value = Parts.forward(self, x, parts)
+        return {"one": [self.kind(super().forward(x, parts))]}
 
-        return Result()
+
+class Hidden(Results):
+    """Gives its result in an object that nobody can look into."""
+
+    kind = Slots
 
 
 def square(x: torch.Tensor) -> torch.Tensor:
     return x.square().mean()
+
+
+def within(out: Any) -> torch.Tensor:
+    """The result of ``Results``."""
+    result: torch.Tensor = out["one"][0].value
+    return result
 
 
 def inside(model: nn.Module) -> Any:
@@ -132,7 +159,7 @@ def completed_after_a_late_change() -> None:
 @check
 def completed_beside_forward() -> None:
     for search in (False, True):
-        for made, value in ((Parts, lambda out: out), (Results, lambda out: out.value)):
+        for made, value in ((Parts, lambda out: out), (Results, within), (Hidden, within)):
 
             def loss(model: nn.Module, x: torch.Tensor, rank: int, value: Callable[[Any], torch.Tensor] = value) -> torch.Tensor:
                 weight: torch.Tensor = inside(model).c.weight
@@ -170,6 +197,19 @@ def completed_in_each_of_several_backwards() -> None:
 
     for search in (False, True):
         compared(twice, *through("ac"), twice, by_parts, search=search)
+
+
+@check
+def completed_in_several_backwards_of_objects() -> None:
+    """The second one is averaged whatever forward returns."""
+
+    def one_by_one(model: nn.Module, x: torch.Tensor, rank: int) -> list[torch.Tensor]:
+        first, second = square(within(model(x, "ab"))), square(within(model(x + 1, "ac")))
+        return [first, second, first]
+
+    for made in (Results, Hidden):
+        for search in (False, True):
+            compared(one_by_one, one_by_one, made=made, search=search)
 
 
 @check
