@@ -808,3 +808,62 @@ def test_sums_that_are_divided_by_each_other_are_not_told(tmp_path: Path, shown:
     (outcome,) = engine.apply([path], Settings(), engine.Writing(write=False))
     assert outcome.status is Status.CHANGED, outcome
     assert any("count those again" in n for n in outcome.notes) is told
+
+
+ONE_MODEL = """\
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body, self.head, self.rest = nn.Linear(4, 4), nn.Linear(4, 2), nn.Linear(4, 4)
+
+    def forward(self, x):
+        return self.head(torch.relu(self.body(x)))
+
+    def features(self, x):
+        return torch.relu(self.body(x))
+
+
+data = TensorDataset(torch.randn(64, 4), torch.randint(0, 2, (64,)))
+loader = DataLoader(data, batch_size=16, shuffle=True)
+model = Net()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(2):
+    for x, y in loader:
+        optimizer.zero_grad()
+{step}
+        optimizer.step()
+torch.save(model.state_dict(), "model.pt")
+"""
+
+
+@pytest.mark.parametrize(
+    ("step", "option"),
+    [
+        pytest.param(
+            ["out = model(x)", "nn.functional.cross_entropy(out, y).backward(retain_graph=True)", "out.square().mean().backward()"], True,
+            id="two backwards of one forward",
+        ),
+        pytest.param(
+            ["first, second = model(x), model(x + 1)", "nn.functional.cross_entropy(first, y).backward()", "second.square().mean().backward()"], True,
+            id="two forwards before two backwards",
+        ),
+        pytest.param(
+            ["loss = nn.functional.cross_entropy(model(x), y) + model.rest.weight.norm()", "loss.backward()"], False, id="a weight beside forward",
+        ),
+        pytest.param(
+            ["loss = nn.functional.cross_entropy(model(x), y) + model.features(x).mean()", "loss.backward()"], True, id="a part after the whole",
+        ),
+    ],
+)  # fmt: skip
+def test_each_backward_is_averaged_whatever_it_leaves_out(tmp_path: Path, step: list[str], option: bool) -> None:
+    """None of this goes with DDP's own search for unused parameters, or with one averaging for each forward."""
+    path = tmp_path / "train.py"
+    path.write_text(ONE_MODEL.replace("{step}", "\n".join(" " * 8 + line for line in step)))
+    (outcome,) = engine.apply([path], Settings(), engine.Writing(write=False))
+    assert outcome.status is Status.CHANGED, outcome.reason
+    assert ("find_unused=True" in str(outcome.files[-1].after)) is option

@@ -19,18 +19,13 @@ loss = ddp.method(model, "training_loss")(batch)
 z = ddp.method(model, "encoder")(x)
 out = model(x)
 ```
-`ddp.method` lets the wrapper's forward run the method in the place of the model's. Parameters that no such pass of a step uses make DDP stop in the second
-step, with a message that names them.
+`ddp.method` lets the wrapper's forward run the method in the place of the model's. Parameters that no such pass of a step uses keep no gradient.
 
 A method that uses no parameter, buffer or part of the model is no pass: a loss of its outputs, a filter that the model holds as a plain tensor. It is
 called as `model.module.loss(out, y)` (DPM107).
 
-With `find_unused` DDP looks in each forward for the parameters that its result is made of, and goes by the last one before `backward()`. A loss of
-`model(x)` and, after it, of a method that uses a part of the model alone cannot be differentiated at once then.
-
 ## When it is not fixed
-A method that calls `backward()` itself, and a layer chosen by a variable (`model.heads[task](x)`): refused. So is a result with `find_unused` in
-which the last pass before a `backward()` leaves out what the loss is made of.
+A method that calls `backward()` itself, and a layer chosen by a variable (`model.heads[task](x)`): refused.
 """
 
 from __future__ import annotations

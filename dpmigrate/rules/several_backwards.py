@@ -4,22 +4,22 @@
 A training step in which a `backward()` follows another without a forward pass of a model in between, or is repeated in a loop without one.
 
 ## Why it matters
-The gradients of a wrapped model are reduced once per forward. After two forwards, the second of two backwards is not reduced: the ranks drift apart
-without an error; one forward with two backwards fails or drifts.
+DistributedDataParallel reduces gradients once per forward. After two forwards, the second of two backwards is not reduced: the ranks drift apart
+without an error; one forward with two backwards fails or drifts. `ddp.wrap` averages at the end of each backward that goes through what the
+wrapper's forward has returned, so what is left is a backward that goes past it.
 
 ## Example
 ```python
 loss_a.backward(retain_graph=True)
 loss_b.backward()
 ```
-has to become
+may become
 ```python
 (loss_a + loss_b).backward()
 ```
 
 ## When it is not fixed
-Always: it is a refusal. Nothing is said where the result, executed on paper, shows that each backward goes through wrappers that no other has gone
-through since their forward pass, as those of two models do.
+It is a refusal, and nothing is said where the result, executed on paper, shows that each backward goes through a wrapper.
 """
 
 from __future__ import annotations

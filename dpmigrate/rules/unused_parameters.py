@@ -10,9 +10,9 @@ else it holds, as its last layer, is not seen.
 
 ## Why it matters
 DistributedDataParallel waits for the gradient of every parameter: the second step stops with "Expected to have finished reduction in the prior iteration".
-With `find_unused_parameters=True` it looks for the parameters of each step first; the result is then that of one process, and a parameter that no rank
-has used keeps no gradient. It costs a walk through the graph in every step and breaks programs that use parameters outside `forward`, so it is only
-written where it is needed.
+A model in `ddp.wrap` goes on: what a backward leaves out counts as zero on this rank, and a parameter that no rank has used keeps no gradient, as in one
+process. It does that at the end of the backward, after which all gradients are exchanged at once. With `find_unused=True` it looks for those parameters
+when the backward begins, so that the exchange runs beside it; that is worth its while where there are such parameters, and only there is it written.
 
 ## Example
 ```python
@@ -35,7 +35,7 @@ model = ddp.wrap(Net(), find_unused=True)
 A test that looks at the samples (`if x.mean() > 0`), in a program of one device: each rank would decide by its part of the batch, which is refused. Under
 DataParallel each GPU did so already.
 
-Models outside of the program: whether their layers are used is not known. DDP's error names the parameters; write `find_unused=True` then.
+Models outside of the program: whether their layers are used is not known. Nothing is written for them, since `ddp.wrap` finds out.
 `static_graph=True` is never written: it fails where the choice changes.
 """
 

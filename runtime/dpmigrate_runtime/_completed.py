@@ -203,7 +203,8 @@ def _collect(value: Any, nodes: set[Node], deep: int = _DEEP) -> bool:
         parts = vars(value).values()
     else:
         return False
-    return deep > 0 and all([_collect(part, nodes, deep - 1) for part in parts])
+    seen = [deep > 0 and _collect(part, nodes, deep - 1) for part in parts]
+    return all(seen)
 
 
 def _reach(one: weakref.ref[Completed], number: int) -> Callable[..., None]:
