@@ -9,7 +9,7 @@ import pytest
 
 from tests.runtime import checks_batches, checks_completed, checks_data, checks_drift, checks_orders, checks_outside, checks_shares, checks_sums  # noqa: F401
 from tests.runtime.checks import CHECKS
-from tests.runtime.launching import HERE, torchrun
+from tests.runtime.launching import HERE, ranks, torchrun
 
 
 @pytest.mark.usefixtures("group")
@@ -34,6 +34,16 @@ def test_two_ranks(name: str, job: Path) -> None:
         assert path.exists(), (job / "log").read_text()
         error = json.loads(path.read_text()).get(name, "not reached")
         assert not error, f"rank {rank}: {error}"
+
+
+def test_three_ranks(tmp_path: Path) -> None:
+    """Where a mean over two ranks might hide what is wrong: which ranks leave parameters out."""
+    end = ranks(3, str(HERE / "worker.py"), str(tmp_path), "completed", limit=300)
+    assert end.codes == [0, 0, 0], end.err
+    for rank in range(3):
+        report = json.loads((tmp_path / f"{rank}.json").read_text())
+        assert len(report) > 10
+        assert not any(report.values()), report
 
 
 def test_job_ends_well(job: Path) -> None:
