@@ -47,7 +47,7 @@ def complete_backwards(wrapped: DistributedDataParallel, search: bool) -> None:
     wrapped.register_forward_hook(_forwarded)
 
 
-@torch._disable_dynamo
+@torch._disable_dynamo  # type: ignore[attr-defined]
 def _forwarded(module: Any, args: Any, output: Any) -> None:
     """A hook that can be pickled and copied with the wrapper, of whose copies nothing is known.
 
@@ -133,7 +133,7 @@ class Completed:
             if self.sparse[number] and parameter.grad is None:
                 # DDP takes no zero for these
                 parameter.grad = torch.zeros_like(parameter, layout=torch.sparse_coo)
-            wrapped.reducer._autograd_hook(number)
+            wrapped.reducer._autograd_hook(number)  # type: ignore[attr-defined]
 
     def finish(self) -> None:
         """The backward is at its end: DDP gets what it waits for, and averages."""

@@ -259,7 +259,9 @@ def completed_with_recomputed_parts() -> None:
 
         class Recomputed(Parts):
             def forward(self, x: torch.Tensor, parts: str, reentrant: bool = reentrant) -> torch.Tensor:
-                return self.a(checkpoint(self.c, checkpoint(self.b, x, use_reentrant=reentrant), use_reentrant=reentrant))
+                inner = checkpoint(self.c, checkpoint(self.b, x, use_reentrant=reentrant), use_reentrant=reentrant)
+                out: torch.Tensor = self.a(inner)
+                return out
 
         for search in (False, True):
             compared(loss, loss, made=Recomputed, search=search)
