@@ -74,6 +74,7 @@ class Wrapping:
         self.removed: set[ast.Call] = set()
         self.problems: list[tuple[ast.AST, Told]] = []
         self._known = (0, 0)
+        self._kept: set[ast.AST] = set()  # arguments by which an object gets a model that it trains with
         self._existing()
         self._refresh()
         self._new()
@@ -264,6 +265,7 @@ class Wrapping:
     # ------------------------------------------------------------------ models that nothing wraps
     def _new(self) -> None:
         roles, done = self.roles, set()
+        trained = {key for p in roles.training_passes if roles.wrapped(p.model) is False for key, _ in roles.roots(p.model)}
         for p in roles.training_passes:
             state = roles.wrapped(p.model)
             if state is True:
@@ -278,7 +280,7 @@ class Wrapping:
                     self._after_move(key, block, last)
                 continue
             model = self._aliased(p.model)
-            roots = roles.roots(maker(roles, model) or model)
+            roots = self._before_objects(roles.roots(maker(roles, model) or model), trained)
             given = self._made_in_call(p.model) if not roots else None
             if given is not None and (key := next(self.values.keys(given))) not in done:
                 done.add(key)
@@ -289,6 +291,20 @@ class Wrapping:
                 if key not in done:
                     done.add(key)
                     self._place(key, node)
+
+    def _before_objects(self, roots: set[tuple[Key, ast.AST]], trained: set[Key]) -> set[tuple[Key, ast.AST]]:
+        """The variables with those in place of attributes that are given nothing but what is trained under another name as well: ``Attack(model)``, which keeps
+        it, beside ``train(model)``. Both take the wrapper from the variable that had the model first.
+        """
+        out: set[tuple[Key, ast.AST]] = set()
+        for key, node in roots:
+            values = [self.roles.same(v) for v in self.roles.written(key)] if key[0] == "a" else []
+            plain = bool(values) and len(values) == len(self.roles.writes(key)) and all(isinstance(v, ast.Name) for v in values)
+            above = {root for v in values if v is not None for root in self.roles.roots(v)} if plain else set()
+            elsewhere = bool(above) and all(k in trained and k != key for k, _ in above)
+            out |= above if elsewhere else {(key, node)}
+            self._kept |= {n for _, n in above} if elsewhere else set()
+        return out
 
     def _aliased(self, node: ast.expr) -> ast.expr:
         """The variable whose model a local name is given: ``model = self.model.train()``, or ``model = self.model`` in each epoch, where a wrap would be
@@ -353,9 +369,13 @@ class Wrapping:
 
     def _last_of_set_up(self, key: Key, block: list[ast.stmt], last: int) -> int:
         """The index of the last statement before training that needs the bare model, from the one that gives it on."""
-        train = next((i for i, s in enumerate(block) if i > last and self._reaches_loop(s)), len(block))
+        train = next((i for i, s in enumerate(block) if i > last and (self._reaches_loop(s) or self._keeps_model(s))), len(block))
         needs = (i for i in range(last + 1, train) if any(self._needs_bare(n, key) or _sets_requires_grad(n) for n in walk(block[i])))
         return max(needs, default=last)
+
+    def _keeps_model(self, stmt: ast.stmt) -> bool:
+        """Whether an object that trains with the model is given it here, and has to be given the wrapper."""
+        return any(self.names.is_inside(n, stmt) for n in self._kept)
 
     # ------------------------------------------------------------------ a model that the function which trains it moves
     def _moved_where_it_trains(self, p: Pass) -> tuple[Key, list[ast.stmt], int] | None:

@@ -477,3 +477,51 @@ def test_a_function_that_moves_what_it_is_given_and_trains_it(calls: str, wraps:
     assert found == wraps
     assert not problems
 
+
+
+_KEEPER = """\
+class Attack:
+    def __init__(self, net, scale):
+        self.net = net
+        self.scale = scale
+
+    def step(self, x, y):
+        x = x.clone().requires_grad_()
+        return torch.autograd.grad(F.mse_loss(self.net(x), y), x)[0]
+
+def fit(net, attack):
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for x, y in loader:
+            loss = F.mse_loss(net(x + attack.step(x, y)), y)
+            loss.backward()
+            opt.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("calls", "wraps"),
+    [
+        pytest.param("a = nn.Linear(3, 2).to(place)\nfit(a, Attack(a, 1))", [("value", "a = nn.Linear(3, 2).to(place)", "a")], id="in the call"),
+        pytest.param(
+            "a = nn.Linear(3, 2)\nkeeper = Attack(a, 1)\na.cuda()\nfit(a, keeper)", [("value", "a = nn.Linear(3, 2)", "a")], id="made before the model is moved"
+        ),
+        pytest.param(
+            "a = nn.Linear(3, 2)\na.load_state_dict(torch.load(path))\nkeeper = Attack(a, 1)\nfit(a, keeper)",
+            [("after", "a.load_state_dict(torch.load(path))", "a")],
+            id="made after it is loaded",
+        ),
+        pytest.param(
+            "a = nn.Linear(3, 2)\ndef build():\n    return Attack(a, 1)\nkeeper = build()\na.cuda()\nfit(a, keeper)",
+            [("value", "a = nn.Linear(3, 2)", "a")],
+            id="in a function",
+        ),
+    ],
+)
+def test_an_object_that_keeps_the_model(calls: str, wraps: list[tuple[str, str, str]]) -> None:
+    assert _plan(f"{_TOP}{_KEEPER}{calls}\n") == (wraps, [], [])
+
+
+def test_an_object_that_is_given_other_models_as_well_has_a_wrap_of_its_own() -> None:
+    calls = "a = nn.Linear(3, 2)\nkeeper = Attack(a, 1)\nkeeper.net = nn.Linear(3, 2)\nfit(a, keeper)"
+    assert ("value", "self.net = net", "self.net") in _plan(f"{_TOP}{_KEEPER}{calls}\n")[0]
