@@ -50,6 +50,8 @@ def differing(v: Value, parted: Parting, *, keep_sums: bool = False) -> Value:
         return samples.by_place(v, origin)
     if parted.in_turn:
         return _in_turn(v, origin, parted.sources)
+    if parted.drawn and _same_rows(v):
+        return v
     placement = placements.PER_RANK if parted.certain else placements.UNKNOWN
     differs = Differs(origin, parted.sources)
     other: Atom = differs if parted.certain else Unknown(origin.word, origin.node)
@@ -78,6 +80,13 @@ def differing(v: Value, parted: Parting, *, keep_sums: bool = False) -> Value:
         if len({a.type for a in v if isinstance(a, Const) and a.value is not None}) > 1:
             atoms.append(other)  # nor is its type the same
     return normal(tuple(atoms))
+
+
+def _same_rows(v: Value) -> bool:
+    """Whether a value is the rank's rows in any case, laid out in one way."""
+    found = {a.placement for a in v if isinstance(a, Data) and a.kind == "tensor"}
+    one = next(iter(found)) if len(found) == 1 and all(isinstance(a, Data) and a.kind == "tensor" for a in v) else None
+    return one is not None and one.kind is Kind.ROWS and not (one.ragged or one.padded)
 
 
 def by_padding(count: Value, node: ast.AST) -> Parting | None:

@@ -58,6 +58,8 @@ class Parting:
     placed: bool = False
     #: the turns are as many as a rank's batch is padded long
     padding: bool = False
+    #: a number decides that was drawn for the rank's own samples, as dropout draws for them
+    drawn: bool = False
 
     @property
     def alike(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 
 from dpmigrate.execution.branches import Chain
 from dpmigrate.execution.machine import Frame
@@ -35,6 +36,8 @@ class Choosing(Accumulating):
         found = super().parting(condition, node)
         if found is not None and found.certain and found.origin.word == DRAW:
             self._by_draws.add(node)
+            if self.heap.read(INSIDE) == const(True):  # whichever rows a rank takes are its own
+                return replace(found, drawn=True)
         return found
 
     def _if(self, node: ast.If, frame: Frame, chain: Chain | None = None) -> bool:

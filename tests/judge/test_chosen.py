@@ -68,3 +68,38 @@ def test_a_size_of_each_ranks_own_is_no_unknown_value() -> None:
     step = "many = x.repeat(1, int(torch.randint(1, 4, ())))\nz = model(x).mean(1) + many.mean(1)\nz.mean().backward()"
     found = judged(result(step=step))
     assert not found.doubts and not [f for f in found.faults if "how often" in f.words], (found.doubts, found.faults)
+
+
+_FORCED = """
+class Forced(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(2, 2)
+
+    def forward(self, x):
+        z = self.layer(x)
+        {way}
+        return z
+
+
+forced = ddp.wrap(Forced())
+of_forced = torch.optim.SGD(forced.parameters(), lr=0.1)
+{loss}.backward()
+of_forced.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("way", "loss", "mean"),
+    [
+        pytest.param("z = z * 2 if random.random() < 0.5 else z", "forced(x).sum(1).mean()", True, id="a mean"),
+        pytest.param("if random.random() < 0.5:\n            z = self.layer(z)", "ddp.sum_loss(forced(x).sum())", True, id="a sum that is made a mean"),
+        pytest.param("z = z * 2 if random.random() < 0.5 else z", "forced(x).sum()", False, id="a sum"),
+        pytest.param("z = z.t() if random.random() < 0.5 else z", "ddp.sum_loss(forced(x).sum())", False, id="rows on another axis"),
+        pytest.param("z = z * (2.0 if random.random() < 0.5 else 1.0)", "ddp.sum_loss(forced(x).sum())", False, id="a drawn number"),
+        pytest.param("z = z.mean(0) if random.random() < 0.5 else z", "ddp.sum_loss(forced(x).sum())", False, id="the mean of the rows"),
+    ],
+)
+def test_rows_of_the_rank_that_a_model_chooses_by_its_own_draw_stay_such_rows(way: str, loss: str, mean: bool) -> None:
+    found = judged(result(step=_FORCED.format(way=way, loss=loss))).faults
+    assert (not [f for f in found if "loss" in f.words]) is mean
