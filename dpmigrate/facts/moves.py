@@ -73,7 +73,7 @@ def moved_later(roles: Roles, wrap: Wrap) -> str | None:
     call = _after(roles, wrap)
     if call is not None:
         return _as_method(roles, call, wrap)
-    left = isinstance(wrap.node, ast.Call) and moves and not any(wrap.made in v for v in moves.values())
+    left = wrap.how == "call" and moves and not any(wrap.made in v for v in moves.values())
     return "" if left else None
 
 

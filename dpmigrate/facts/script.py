@@ -292,8 +292,8 @@ class Script:
         it is not known which it is. Several may be written beside one statement, in an order of their own.
         """
         own = [n for n, text in enumerate(written) if text == written[index]]
-        named = [w for w in self.wraps.wraps if w.how in ("after", "before") and w.target == written[index]]
-        wraps = sorted(named if len(named) == len(own) else self.wraps.wraps, key=lambda w: position(w.stmt))
+        named = [w for w in self.wraps.wraps if w.how in ("after", "before", "part") and w.target == written[index]]
+        wraps = sorted(named if len(named) == len(own) else self.wraps.wraps, key=lambda w: position(w.node if w.how == "part" else w.stmt))
         if len(named) == len(own):
             return (wraps[own.index(index)],)
         return (wraps[index],) if len(wraps) == len(written) else tuple(wraps)

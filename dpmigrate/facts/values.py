@@ -43,10 +43,13 @@ DEPTH_LIMIT = 60  # of nested expressions; what lies deeper is unknown
 class Values:
     """The fixpoint of the module's assignments, calls and returns."""
 
-    def __init__(self, names: Names, new_wraps: Iterable[WrapSite] = (), plain: frozenset[ast.Call] = frozenset()) -> None:
+    def __init__(
+        self, names: Names, new_wraps: Iterable[WrapSite] = (), plain: frozenset[ast.Call] = frozenset(), in_place: frozenset[ast.expr] = frozenset()
+    ) -> None:
         self.names = names
         self.defs = Definitions(names)
         self.plain = plain  # DataParallel calls that the migration takes away: they mean their argument
+        self.in_place = in_place  # expressions that the migration wraps where they stand
         self.vars: dict[Key, set[Val]] = {}
         self.returns: dict[ast.AST, set[Val]] = {}
         self.items: dict[ast.AST, dict[object, set[Val]]] = {}
@@ -207,6 +210,11 @@ class Values:
     def _on_class(self, func: ast.expr) -> bool:
         return isinstance(func, ast.Attribute) and any(v.kind == "class" for v in self.eval(func.value))
 
+    def is_container(self, node: ast.expr) -> bool:
+        """Whether the expression means a list or a dict of the program, and no module that holds others."""
+        vals = self.eval(node)
+        return bool(vals) and vals == self._parts.containers(node)
+
     # ------------------------------------------------------------------ wraps
     def _find_wraps(self) -> None:
         self.wraps = list(self.new_wraps)
@@ -235,7 +243,9 @@ class Values:
         """The models inside a wrapper; the object itself if it is none."""
         if v.kind != "wrapped":
             return frozenset({v})
-        if isinstance(v.node, ast.Call):
+        if v.node in self.in_place:
+            vals = self._eval(v.node)
+        elif isinstance(v.node, ast.Call):
             vals = self.eval(wrap_argument(v.node))
         else:
             vals = frozenset().union(*(w.inner for w in self.new_wraps if w.wrapped == v))
@@ -303,7 +313,7 @@ class Values:
             return NONE
         self._busy[id(node)] = self._cut = here
         try:
-            vals = self._eval(node)
+            vals = frozenset({Val("wrapped", node)}) if node in self.in_place else self._eval(node)
         finally:
             del self._busy[id(node)]
         if self._cut >= here:  # else the answer was cut short by a cycle through what is evaluated round it

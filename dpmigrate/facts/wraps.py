@@ -15,7 +15,7 @@ from itertools import combinations, takewhile
 
 from dpmigrate.facts.casts import casts
 from dpmigrate.facts.definitions import SAME
-from dpmigrate.facts.library import MUTATORS
+from dpmigrate.facts.library import GROWS, MUTATORS
 from dpmigrate.facts.moves import moved, unknown_move
 from dpmigrate.facts.names import FunctionNode, Names, position
 from dpmigrate.facts.nodes import walk
@@ -37,7 +37,8 @@ class Wrap:
     """One wrap of the migrated program.
 
     ``how``: ``call`` (a DataParallel call replaced where it stands), ``value`` (the assigned value of ``stmt`` is wrapped),
-    ``after`` / ``before`` (a new statement beside ``stmt``). ``target`` is the variable's source text.
+    ``after`` / ``before`` (a new statement beside ``stmt``), ``part`` (an element of a container is wrapped where it is made: ``{"g": Net()}``).
+    ``target`` is the source text of the variable, or of the element.
     """
 
     how: str
@@ -49,7 +50,7 @@ class Wrap:
     @property
     def made(self) -> Val:
         """The wrapper; several variables may be wrapped after one statement."""
-        return Val("wrapped", self.node) if self.how == "call" else Val("wrapped", self.stmt, part=self.key)
+        return Val("wrapped", self.node) if self.how in ("call", "part") else Val("wrapped", self.stmt, part=self.key)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -87,11 +88,12 @@ class Wrapping:
 
     def _refresh(self) -> None:
         """Look again, if something has been found that changes what variables mean."""
-        known = len(self.sites), len(self.removed)
+        in_place = frozenset(w.node for w in self.wraps if w.how == "part" and isinstance(w.node, ast.expr))
+        known = len(self.sites) + len(in_place), len(self.removed)
         if known == self._known:
             return
         self._known = known
-        self.values = Values(self.names, self.sites, frozenset(self.removed))
+        self.values = Values(self.names, self.sites, frozenset(self.removed), in_place)
         self.roles = Roles(self.names, self.values, self.asked)
 
     # ------------------------------------------------------------------ DataParallel calls
@@ -264,7 +266,8 @@ class Wrapping:
 
     # ------------------------------------------------------------------ models that nothing wraps
     def _new(self) -> None:
-        roles, done = self.roles, set()
+        roles = self.roles
+        done: set[object] = set()
         trained = {key for p in roles.training_passes if roles.wrapped(p.model) is False for key, _ in roles.roots(p.model)}
         for p in roles.training_passes:
             state = roles.wrapped(p.model)
@@ -285,7 +288,7 @@ class Wrapping:
             if given is not None and (key := next(self.values.keys(given))) not in done:
                 done.add(key)
                 self._before(key, given, self._function_body(given))
-            elif not roots and given is None:
+            elif not roots and given is None and not self._wrap_parts(p.model):
                 self._problem(p.call, f"the model that {ast.unparse(p.model)} means cannot be traced to one variable")
             for key, node in sorted(roots, key=lambda root: position(root[1])):
                 if key not in done:
@@ -335,10 +338,69 @@ class Wrapping:
         models = frozenset(x for v in self.values.eval(call) for x in self.values.inner(v)) & self.roles.models
         return bool(models) and (all(self.names.is_inside(v.node, call) for v in models) or any(True for _ in self._factories(call, models)))
 
+    def _wrap_parts(self, node: ast.expr) -> bool:
+        """Wrap the elements of a container that the expression may mean, ``nets["g"](x)``, each where it is made; whether that can be done."""
+        made = sorted((v.node for v in self.roles.model_vals(node)), key=position)
+        found = [self._part(m) or self._variable(m) for m in made]
+        places = [p for p in found if p is not None]
+        if not places or len(places) < len(made):
+            return False
+        for place in places:
+            if isinstance(place, ast.Call):
+                if not any(w.node is place for w in self.wraps):
+                    self.wraps.append(Wrap("part", self.names.statement(place), ast.unparse(place), place))
+                continue
+            key = next(self.values.keys(place))
+            if not any(w.key == key for w in self.wraps):
+                self._place(key, place)
+        return True
+
+    def _variable(self, made: ast.AST) -> ast.Name | ast.Attribute | None:
+        """The variable that has the model before a container gets it: ``g = Net()``, ``nets = {"g": g}``."""
+        stmt = self.names.statement(made)
+        target = stmt.targets[0] if isinstance(stmt, ast.Assign) and len(stmt.targets) == 1 and self.roles.same(stmt.value) is made else None
+        return target if isinstance(target, ast.Name | ast.Attribute) and any(True for _ in self.values.keys(target)) else None
+
+    def _part(self, made: ast.AST) -> ast.Call | None:
+        """The element of a container as which a call makes a model, with the moves that are chained to it; None where that goes anywhere else."""
+        node = made if isinstance(made, ast.Call) else None
+        while node is not None:
+            above = self.names.parent[node]
+            chained = self.names.parent[above] if isinstance(above, ast.Attribute) and above.attr in SAME else None
+            if not isinstance(chained, ast.Call):
+                return node if self._is_element(node, above) else None
+            node = chained
+        return None
+
+    def _is_element(self, node: ast.Call, above: ast.AST) -> bool:
+        """``{"g": Net()}``, ``[Net() for _ in range(3)]``, ``nets["g"] = Net()``, ``nets.append(Net())``; not those of a list that a library gets."""
+        if isinstance(above, ast.Assign):
+            return all(isinstance(t, ast.Subscript) and self.values.is_container(t.value) for t in above.targets)
+        if isinstance(above, ast.Call):
+            return isinstance(above.func, ast.Attribute) and above.func.attr in GROWS and node in above.args and self.values.is_container(above.func.value)
+        if isinstance(above, ast.Dict | ast.DictComp):
+            held = node in above.values if isinstance(above, ast.Dict) else node is above.value
+        else:
+            held = isinstance(above, ast.List | ast.Tuple) or (isinstance(above, ast.ListComp) and node is above.elt)
+        place = self.names.parent[above]
+        place = self.names.parent[place] if isinstance(place, ast.keyword) else place
+        if isinstance(place, ast.Call):
+            return held and any(self.values.targets(place))
+        return held and isinstance(place, ast.Assign | ast.AnnAssign | ast.Return | ast.Dict | ast.List)
+
+    def _made_anew(self, turn: list[ast.stmt]) -> bool:
+        """Whether a wrap in the body of a loop over models would be made anew each time: the loop stands in another one, as in that over batches."""
+        loop = self.names.parent[turn[0]]
+        around = takewhile(lambda a: not isinstance(a, FunctionNode), self.names.ancestors(loop))
+        return any(isinstance(a, ast.For | ast.While) for a in around)
+
     def _place(self, key: Key, node: ast.AST) -> None:
         writes = [w for w in self.roles.writes(key) if self._gives_model(w) and not self._reaches_loop(w)]
         if not writes:
-            self._before(key, node, self._turn(node) or self._function_body(node))
+            turn = self._turn(node)
+            body = turn or self._function_body(node)
+            if not (isinstance(node, ast.expr) and (not body or (turn and self._made_anew(turn))) and self._wrap_parts(node)):
+                self._before(key, node, body)
             return
         made = list(self._alternatives(key, node, writes))
         for block, last, given in made:

@@ -60,6 +60,8 @@ def unset(script: Script, write: EnvironmentWrite) -> Edit:
 
 def wrap_edit(script: Script, w: Wrap) -> Edit:
     """The edit that makes a wrap which no DataParallel call makes."""
+    if w.how == "part":
+        return Wrapped(script.span(w.node), wrap_code(script, "{}", w))
     if w.how == "value" and isinstance(w.stmt, ast.Assign) and not downloads(script.names, w.stmt):
         return Wrapped(script.span(w.stmt.value), wrap_code(script, "{}", w))
     code = f"{w.target} = {wrap_code(script, w.target, w)}"

@@ -419,11 +419,15 @@ _FIRST = ("before", "opt = torch.optim.SGD(net.parameters(), lr=0.1)", "net")
         pytest.param("fit(nn.Linear(3, 2), loader)", _FIRST, id="made in the call"),
         pytest.param("fit(nn.Linear(3, 2), loader)\nfit(nn.Linear(3, 1), loader)", _FIRST, id="another one in each call"),
         pytest.param("def build():\n    return nn.Linear(3, 2)\nfit(build(), loader)", _FIRST, id="by a function"),
-        pytest.param("kept = nn.Linear(3, 2)\ndef get():\n    return kept\nfor k in range(2):\n    fit(get(), loader)", None, id="one that is kept"),
-        pytest.param("nets = {}\ndef get():\n    net = nn.Linear(3, 2)\n    nets[0] = net\n    return net\nfit(get(), loader)", None, id="by a function that keeps it"),
+        pytest.param("kept = nn.Linear(3, 2)\ndef get():\n    return kept\nfor k in range(2):\n    fit(get(), loader)", ("value", "kept = nn.Linear(3, 2)", "kept"), id="one that is kept"),
+        pytest.param(
+            "nets = {}\ndef get():\n    net = nn.Linear(3, 2)\n    nets[0] = net\n    return net\nfit(get(), loader)",
+            ("value", "net = nn.Linear(3, 2)", "net"),
+            id="by a function that keeps it",
+        ),
         pytest.param("def run(net):\n    fit(net, loader)\nrun(nn.Linear(3, 2))", None, id="handed on"),
         pytest.param("import unseen\nfit(nn.Linear(3, 2), loader)\nfit(unseen.models[0], loader)", None, id="another one that is not seen"),
-        pytest.param("nets = [nn.Linear(3, 2)]\nfit(nets[0], loader)", None, id="in a list"),
+        pytest.param("nets = [nn.Linear(3, 2)]\nfit(nets[0], loader)", ("part", "nets = [nn.Linear(3, 2)]", "nn.Linear(3, 2)"), id="in a list"),
     ],
 )
 def test_a_model_that_is_made_in_the_call(calls: str, wrap: tuple[str, str, str] | None) -> None:
@@ -432,13 +436,16 @@ def test_a_model_that_is_made_in_the_call(calls: str, wrap: tuple[str, str, str]
     assert bool(problems) is (wrap is None)
 
 
+_ELEMENT = ("part", "nets = [nn.Linear(3, 2)]", "nn.Linear(3, 2)")
+
+
 @pytest.mark.parametrize(
     ("made", "loop", "wrap"),
     [
         pytest.param("{'a': nn.Linear(3, 2)}", "for name, net in nets.items():\n    fit(net, loader)", ("before", "fit(net, loader)", "net"), id="of a dictionary"),
         pytest.param("[nn.Linear(3, 2)]", "for net in nets:\n    print(net)\n    fit(net, loader)", ("before", "print(net)", "net"), id="of a list"),
-        pytest.param("[nn.Linear(3, 2)]", "for net in nets:\n    pass\nfit(net, loader)", None, id="read after the loop"),
-        pytest.param("[nn.Linear(3, 2)]", "for net in nets:\n    fit(net, loader)\nfor net in nets:\n    print(net)", None, id="the variable of two loops"),
+        pytest.param("[nn.Linear(3, 2)]", "for net in nets:\n    pass\nfit(net, loader)", _ELEMENT, id="read after the loop"),
+        pytest.param("[nn.Linear(3, 2)]", "for net in nets:\n    fit(net, loader)\nfor net in nets:\n    print(net)", _ELEMENT, id="the variable of two loops"),
     ],
 )
 def test_a_loop_over_models_wraps_one_in_each_turn(made: str, loop: str, wrap: tuple[str, str, str] | None) -> None:
@@ -525,3 +532,52 @@ def test_an_object_that_keeps_the_model(calls: str, wraps: list[tuple[str, str, 
 def test_an_object_that_is_given_other_models_as_well_has_a_wrap_of_its_own() -> None:
     calls = "a = nn.Linear(3, 2)\nkeeper = Attack(a, 1)\nkeeper.net = nn.Linear(3, 2)\nfit(a, keeper)"
     assert ("value", "self.net = net", "self.net") in _plan(f"{_TOP}{_KEEPER}{calls}\n")[0]
+
+
+_EACH = """\
+for epoch in range(3):
+    for x, y in loader:
+        for {name} in {over}:
+            loss = F.mse_loss(net(x), y)
+            loss.backward()
+            opts[0].step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "name", "over", "part"),
+    [
+        pytest.param("nets = [nn.Linear(3, k) for k in (1, 2)]", "net", "nets", "nn.Linear(3, k)", id="of a list comprehension"),
+        pytest.param("nets = {k: nn.Linear(3, k).cuda() for k in (1, 2)}", "net", "nets.values()", "nn.Linear(3, k).cuda()", id="moved where it is made"),
+        pytest.param("nets = []\nfor k in (1, 2):\n    nets.append(nn.Linear(3, k))", "net", "nets", "nn.Linear(3, k)", id="put into a list"),
+        pytest.param("nets = {}\nfor k in (1, 2):\n    nets[k] = nn.Linear(3, k)", "_, net", "nets.items()", "nn.Linear(3, k)", id="stored by a key"),
+    ],
+)
+def test_models_of_each_step_are_wrapped_where_they_are_put_into_their_container(made: str, name: str, over: str, part: str) -> None:
+    each = "nets.values()" if made.startswith("nets = {") else "nets"
+    opts = f"opts = [torch.optim.SGD(n.parameters(), lr=0.1) for n in {each}]\n"
+    wraps, removed, problems = _plan(f"{_TOP}{made}\n{opts}{_EACH.format(name=name, over=over)}")
+    assert [(how, target) for how, _, target in wraps] == [("part", part)]
+    assert not removed
+    assert not problems
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        pytest.param("nets = nn.ModuleDict()\nnets['a'] = nn.Linear(3, 2)", id="stored"),
+        pytest.param("nets = nn.ModuleDict({'a': nn.Linear(3, 2)})", id="given"),
+        pytest.param("nets = nn.ModuleList()\nnets.append(nn.Linear(3, 2))", id="appended"),
+    ],
+)
+def test_a_part_of_a_module_is_no_element_of_a_container(made: str) -> None:
+    key = "'a'" if "Dict" in made else "0"
+    loop = _LOOP.format(model=f"nets[{key}]")
+    wraps, _, _ = _plan(f"{_TOP}{made}\noptimizer = torch.optim.SGD(nets[{key}].parameters(), lr=0.1)\n{loop}")
+    assert not [w for w in wraps if w[0] == "part"]
+
+
+def test_a_model_that_has_a_name_before_it_is_put_into_a_container_is_wrapped_there() -> None:
+    wraps, _, problems = _plan(f"{_TOP}{_GIVEN}net = nn.Linear(3, 2)\nnets = [net, nn.Linear(3, 1)]\nfit(nets[k], loader)\n")
+    assert sorted((how, target) for how, _, target in wraps) == [("part", "nn.Linear(3, 1)"), ("value", "net")]
+    assert not problems
