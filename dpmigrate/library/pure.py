@@ -95,10 +95,17 @@ def _new(site: Site) -> Value:
     return made
 
 
+def _apart(v: Value) -> Value:
+    """Of the data those that differ between ranks: what is made of them comes from nothing else, as
+    a table of the training's own numbers from no evaluation that stands in it beside them.
+    """
+    return tuple(a for a in v if not (isinstance(a, Data) and a.placement.kind in placements.EQUAL and not a.turn))
+
+
 def differing(site: Site, moving: list[Value]) -> Value:
     """What is made of values that differ between ranks."""
     unknown = any(site.m.depends(v).kind is Kind.UNKNOWN for v in moving)
-    matter = [site.flat(v) or v for v in moving]
+    matter = [_apart(site.flat(v)) or v for v in moving]
     if assembled(site.m):
         # of a whole batch it may do something with each sample by itself
         unknown = unknown or any(d.placement.kind is Kind.ROWS for v in matter for d in data(v))

@@ -171,3 +171,28 @@ _SHARED = "hits, tried = [0, 0], [0, 0]\nwith torch.no_grad():\n    for a, b in 
 def test_a_count_of_the_samples_of_a_share_is_a_part(together: str, wrong: bool) -> None:
     found = [f for f in judged(result(end=_SHARED.format(together) + "print(tried[0])")).faults if "before the ranks add up" in f.words]
     assert bool(found) is wrong, found
+
+
+_TABLE = """\
+held = 0.0
+with torch.no_grad():
+    for a, b in ddp.shard(val_loader):
+        held += nn.functional.cross_entropy(model.module(a), b).item()
+{reduced}
+table = pandas.DataFrame([{{"trained": total * accuracy, "held out": held}}])
+if ddp.is_main():
+    table.to_csv("table.csv")
+"""
+
+
+@pytest.mark.parametrize(
+    ("reduced", "wrong"),
+    [
+        pytest.param("held = ddp.sum_all(held)", False, id="beside the training's own number"),
+        pytest.param("", True, id="the evaluation's part"),
+    ],
+)
+def test_a_table_of_numbers_comes_from_those_that_differ(reduced: str, wrong: bool) -> None:
+    program = result(epoch="import pandas", turn="total = total + accuracy", end=_TABLE.format(reduced=reduced))
+    found = [f for f in judged(program).faults if "before the ranks add up" in f.words]
+    assert bool(found) is wrong
