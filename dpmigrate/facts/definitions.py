@@ -217,7 +217,7 @@ def default(a: ast.arguments, arg: ast.arg) -> ast.expr | None:
     return a.kw_defaults[a.kwonlyargs.index(arg)] if arg in a.kwonlyargs else None
 
 
-def arguments(call: ast.Call, function: FunctionNode, skip: int) -> Iterator[tuple[str, ast.expr]]:
+def arguments(call: ast.Call, function: FunctionNode | ast.Lambda, skip: int) -> Iterator[tuple[str, ast.expr]]:
     """The (parameter, expression) pairs of a call of a function of this module, ``skip`` of whose parameters are bound already."""
     a = function.args
     plain = [*a.posonlyargs, *a.args][skip:]

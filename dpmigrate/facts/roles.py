@@ -401,6 +401,8 @@ class Roles:
     def handed(self, b: Binding) -> list[ast.expr | None]:
         """What each call of its function gives for a parameter, None where one does not say; empty for what is no parameter."""
         function = self.names.scope_of[b.target].node if b.how == "param" else None
+        if isinstance(function, ast.Lambda) and isinstance(b.target, ast.arg):
+            return [dict(arguments(c, function, 0)).get(b.target.arg) for c in self.values.callers.get(function, [])]
         if not isinstance(function, FunctionNode) or not isinstance(b.target, ast.arg):
             return []
         return [self.passed(c, function, b.target.arg) for c in self.values.callers.get(function, [])]

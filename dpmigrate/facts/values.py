@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from dpmigrate.facts.definitions import SAME, Definitions, default, is_class_method, is_static, through
+from dpmigrate.facts.definitions import SAME, Definitions, arguments, default, is_class_method, is_static, through
 from dpmigrate.facts.flows import flows
 from dpmigrate.facts.lookups import Lookups
 from dpmigrate.facts.names import FunctionNode, Names
@@ -183,12 +183,19 @@ class Values:
     def _call(self, node: ast.Call) -> None:
         self._parts.fill(node)
         for function, skip in self.targets(node):
-            if (id(function), id(node)) not in self._callers_seen:
-                self._callers_seen.add((id(function), id(node)))
-                self.callers.setdefault(function, []).append(node)
-                self._grown()
+            self._called_from(function, node)
             for name, vals in self._parts.given(node, function, skip):
                 self._put(("v", id(self.names.opened[function]), name), vals)
+        for short in (v.node for v in self.eval(node.func) if isinstance(v.node, ast.Lambda)):
+            self._called_from(short, node)
+            for name, value in arguments(node, short, 0):
+                self._put(("v", id(self.names.opened[short]), name), self.eval(value))
+
+    def _called_from(self, function: FunctionNode | ast.Lambda, call: ast.Call) -> None:
+        if (id(function), id(call)) not in self._callers_seen:
+            self._callers_seen.add((id(function), id(call)))
+            self.callers.setdefault(function, []).append(call)
+            self._grown()
 
     def targets(self, call: ast.Call) -> Iterator[tuple[FunctionNode, int]]:
         """The functions of this module that the call may enter, with the number of parameters that are bound already."""

@@ -75,6 +75,9 @@ def _optimizers(text: str) -> list[list[str]]:
         pytest.param("o = net.optimizer(3)\no.zero_grad()\no.step()", [["net"]], id="an optimizer by the model"),
         pytest.param("o = {'a': optim.SGD}['a'](net.parameters())\no.zero_grad()\no.step()", [["net"]], id="from a table"),
         pytest.param("o = getattr(optim, 'SGD')(net.parameters())\no.zero_grad()\no.step()", [["net"]], id="by its name"),
+        pytest.param("make = lambda m: optim.SGD(m.parameters())\nmake(net)", [["m"]], id="a lambda that gets the model"),
+        pytest.param("make = {'a': lambda ps: optim.SGD(ps), 'b': lambda ps: optim.Adam(ps)}[key]\nmake(net.parameters())", [["net"], ["net"]], id="lambdas"),
+        pytest.param("lib.train(lambda ps: optim.SGD(ps))", [], id="a lambda that is called elsewhere"),
         pytest.param("m = getattr(lib, 'Net')()\nm(1)\noptim.SGD(m.parameters())", [["m"]], id="a model by its name"),
     ],
 )
