@@ -79,7 +79,7 @@ def _of_wrapper(script: Script, call: ast.Call) -> bool:
 
 def _bare(script: Script, call: ast.Call, arguments: list[ast.expr]) -> Iterator[Hit]:
     for a in arguments:
-        if isinstance(a, ast.Name | ast.Attribute) and any(v.kind == "wrapped" for v in script.roles.model_vals(a)):
+        if isinstance(a, ast.Name | ast.Attribute | ast.Subscript) and any(v.kind == "wrapped" for v in script.roles.model_vals(a)):
             yield Hit(a, f"{script.text(call.func)} is given the wrapper", (bare(script, a),))
 
 
