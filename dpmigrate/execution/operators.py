@@ -138,8 +138,25 @@ class OperatorParts(ComparisonParts):
         right = self.evaluate(node.right, frame)
         if self.each_sample:
             return self._for_each_sample(node, left, right, frame)
+        if self.regime == "own" and (total := self.adding.get(node)) is not None:  # count = count + 1
+            if total is node.left:
+                right = self._added_in_turn(total, left, right, node, frame)
+            else:
+                left = self._added_in_turn(total, right, left, node, frame)
         carries = not all(self.of_this_turn(v, frame) for v in (node.left, node.right))
         return self.operate(node.op, left, right, node, frame, carries=carries)
+
+    def _added_in_turn(
+        self, target: ast.expr, left: Value, right: Value, node: ast.AugAssign | ast.BinOp, frame: Frame
+    ) -> Value:
+        """What is added to a sum in a turn that each rank has of its own."""
+        if not self.each_sample:
+            return divergence.added_in_turn(right, node)
+        total = any(isinstance(a, Data) and not a.turn for a in left)
+        if not total and self.of_this_turn(target, frame):
+            return right  # a sum of the turn's own
+        right = samples.added(right, node)
+        return divergence.added_in_turn(right, node, each=self.parted is None)
 
     def recorded(self, v: Value) -> Value:
         """What an operation gives: where autograd does not record, no gradient flows through it."""

@@ -15,7 +15,6 @@ from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.values import (
     NONE,
     UNBOUND,
-    Data,
     Differs,
     Method,
     Ref,
@@ -49,7 +48,7 @@ class StatementParts(ContextParts):
         return bool(self.evaluate(node.value, frame))
 
     def _assignment(self, node: ast.Assign, frame: Frame) -> bool:
-        adds = self.each_sample and self._adds(node)
+        adds = (self.each_sample or self.regime == "own") and self._adds(node)
         if any(isinstance(t, ast.Tuple | ast.List) for t in node.targets):
             self.at_once.add(node.value)
         new = self.evaluate(node.value, frame)
@@ -124,18 +123,6 @@ class StatementParts(ContextParts):
         else:
             self.assign(target, new, node, frame)
         return True
-
-    def _added_in_turn(
-        self, target: ast.expr, left: Value, right: Value, node: ast.AugAssign, frame: Frame
-    ) -> Value:
-        """What is added to a sum in a turn that each rank has of its own."""
-        if not self.each_sample:
-            return divergence.added_in_turn(right, node)
-        total = any(isinstance(a, Data) and not a.turn for a in left)
-        if not total and self.of_this_turn(target, frame):
-            return right  # a sum of the turn's own
-        right = samples.added(right, node)
-        return divergence.added_in_turn(right, node, each=self.parted is None)
 
     def _added_to_table(
         self, target: ast.Subscript, right: Value, node: ast.AugAssign, frame: Frame

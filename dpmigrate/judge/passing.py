@@ -21,7 +21,7 @@ class Passing(Choosing):
     """What is gone through is a loader or a share, behind whatever shows or counts it."""
 
     def _added_in_turn(
-        self, target: ast.expr, left: Value, right: Value, node: ast.AugAssign, frame: Frame
+        self, target: ast.expr, left: Value, right: Value, node: ast.AugAssign | ast.BinOp, frame: Frame
     ) -> Value:
         """What is added to a sum; a count is one of what is gone through, as a sum of its data is."""
         made = super()._added_in_turn(target, left, right, node, frame)
