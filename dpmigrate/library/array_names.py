@@ -24,7 +24,7 @@ from dpmigrate.library.effects import (
 from dpmigrate.library.factories import counted, factory, like, literal
 from dpmigrate.library.numpy import array, chosen
 from dpmigrate.library.pure import computed
-from dpmigrate.library.reductions import along, reduce
+from dpmigrate.library.reductions import along, binned, reduce
 from dpmigrate.library.shapes import permute
 from dpmigrate.library.sites import Effect, Row, Site, examples, methods, prefixed
 from dpmigrate.library.sizes import shape
@@ -169,10 +169,14 @@ hamming hanning blackman bartlett kaiser geomspace fft.fftfreq fft.rfftfreq
     Row(prefixed("numpy.", """
 histogramdd histogram_bin_edges trapezoid roots trim_zeros sort_complex polyfit
 poly polyadd polysub polymul polydiv polyder polyint unique_all unique_counts unique_inverse
-unique_values corrcoef cov bincount ediff1d unwrap trapz
+unique_values corrcoef cov ediff1d unwrap trapz
 """), array(coupled), examples("""
 np.corrcoef(x.numpy())
 np.unwrap(x.numpy())
+"""), _DOC),
+    Row("numpy.bincount", array(binned(coupled)), examples("""
+np.bincount(t.numpy())
+np.bincount(t.numpy(), minlength=8)
 """), _DOC),
     Row("<array>.argpartition <array>.partition", array(coupled), source=_DOC),
     Row(prefixed("numpy.", """

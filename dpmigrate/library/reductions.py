@@ -66,6 +66,21 @@ def reduce(how: str, at: int = 1, keep: int = 2, default: int | None = None) -> 
     return effect
 
 
+def binned(otherwise: Effect) -> Effect:
+    """``bincount`` of the samples' labels: counts of which those of the ranks add up, where ``minlength`` makes
+    them equally long.
+    """
+
+    def effect(site: Site) -> Value | None:
+        found = rows_of(site.flat(site.get(0) or ()))
+        least = site.get(2, "minlength")
+        if found is None or not least or least == const(0):
+            return otherwise(site)
+        return site.data(_over(found.placement, "sum"), axes=1, keep_axes=False)
+
+    return effect
+
+
 def _behind(site: Site, first: Value, at: int, keep: int) -> Value | None:
     """A reduction over ``range(a, x.ndim)``: over axes behind that of the samples."""
     found, least = rows_of(first), least_dim(site, at)

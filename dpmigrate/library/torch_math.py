@@ -14,6 +14,7 @@ from dpmigrate.library.effects import (
 )
 from dpmigrate.library.reductions import (
     along,
+    binned,
     compared_rows,
     norm,
     quantile,
@@ -49,7 +50,7 @@ isclose isneginf isposinf logical_not logical_and logical_or logical_xor bitwise
 bitwise_or bitwise_not bitwise_xor signbit isreal isin
 """
 _COUPLED = """
-cdist pdist cov corrcoef unique unique_consecutive bincount histc histogram allclose equal
+cdist pdist cov corrcoef unique unique_consecutive histc histogram allclose equal
 combinations cartesian_prod outer ger kron trace meshgrid
 """
 
@@ -272,12 +273,16 @@ torch.cosine_similarity(x[:, None], y[None], dim=2)
 torch.multinomial(x.softmax(1), 2)
 torch.multinomial(torch.ones(4), 2)
 """), _DOC),
+    Row(both("bincount"), binned(coupled), examples("""
+torch.bincount(t)
+t.bincount(minlength=8)
+torch.bincount(t, None, 8)
+"""), _DOC),
     Row(both(_COUPLED), coupled, examples("""
 torch.cdist(x, y)
 torch.cdist(x, w)
 x.unique()
 torch.cov(x)
-torch.bincount(t)
 torch.outer(x[:, 0], x[:, 0])
 """), _DOC),
 )  # fmt: skip
