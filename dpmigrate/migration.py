@@ -122,11 +122,12 @@ def rewritten(script: Script, found: Sequence[Finding], comments: Sequence[Findi
     told = codes & _TELL_OF_COUPLING if not script.shown_bent or script.settings.unproven else frozenset()
     settled = {
         judge.COUPLED: bool(told), judge.APART: bool(told - {"DPM305"}), judge.ALONE: script.silences(_SIDE_EFFECTS),
-        judge.TOTALS: bool(codes & _TELL_OF_TOTALS),
+        judge.TOTALS: True,  # told in own_totals
     }  # fmt: skip
     # of a loss of which a part is not known, the rest may be no mean either
     shown = [judge.COUPLED] if told == {"DPM305"} else []
-    judged = partial(judge.judged, again.program, divided=divided, settled=[name for name, yes in settled.items() if yes], shown=shown)
+    own = script.own_totals() if codes & _TELL_OF_TOTALS else frozenset[str]()
+    judged = partial(judge.judged, again.program, divided=divided, settled=[name for name, yes in settled.items() if yes], shown=shown, told=own)
     judgement = judged(judge.before(script.program))
     wrong_on_paper = [f for f in judgement.faults if f.established]
     if not wrong_on_paper and judgement.doubts and not script.settings.unproven:

@@ -6,13 +6,13 @@ import ast
 import enum
 from collections.abc import Mapping
 
-from dpmigrate.facts.batch import measured
+from dpmigrate.facts.batch import measured, size
 from dpmigrate.facts.counters import Counter
 from dpmigrate.facts.library import CLOCKS
 from dpmigrate.facts.loops import BatchLoop
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.roles import Roles
-from dpmigrate.facts.samples import of_batch
+from dpmigrate.facts.samples import of_batch, of_loader
 
 _DEPTH = 4
 
@@ -38,7 +38,7 @@ def of_no_sample(roles: Roles, loop: BatchLoop, value: ast.expr) -> bool:
 
 
 def _addition_kind(roles: Roles, loop: BatchLoop, node: ast.expr, losses: Mapping[str, bool], depth: int) -> Holds:
-    if isinstance(node, ast.Constant):
+    if isinstance(node, ast.Constant | ast.Compare):
         return _counted(roles, loop, node)
     if isinstance(node, ast.Name):
         if node.id in losses:
@@ -56,6 +56,8 @@ def _addition_kind(roles: Roles, loop: BatchLoop, node: ast.expr, losses: Mappin
         above = _addition_kind(roles, loop, node.left, losses, depth)
         if isinstance(node.right, ast.Constant):
             return above
+        if above is Holds.SUM and size(roles, node.right):
+            return Holds.MEAN  # all ranks have as many samples
         return Holds.STEP if above is _addition_kind(roles, loop, node.right, losses, depth) is Holds.STEP else Holds.UNKNOWN
     if measured(roles.names, node) is not None:
         return Holds.SUM
@@ -68,9 +70,9 @@ def _addition_kind(roles: Roles, loop: BatchLoop, node: ast.expr, losses: Mappin
     return Holds.UNKNOWN
 
 
-def _counted(roles: Roles, loop: BatchLoop, node: ast.Constant) -> Holds:
-    """What a constant comes to: in an inner loop over the samples a number of samples, under a test of the batch nothing that is known."""
-    tested = False
+def _counted(roles: Roles, loop: BatchLoop, node: ast.Constant | ast.Compare) -> Holds:
+    """What a constant, or a comparison, comes to: in an inner loop over the samples a number of samples, under a test of the batch nothing that is known."""
+    tested = isinstance(node, ast.Compare)
     for above in roles.names.ancestors(node):
         if above is loop.node:
             break
@@ -86,21 +88,31 @@ def _call_kind(roles: Roles, loop: BatchLoop, node: ast.Call, losses: Mapping[st
     func = node.func
     dotted = roles.names.dotted(func)
     if isinstance(func, ast.Attribute):
-        if func.attr in ("sum", "count_nonzero"):
+        if func.attr in ("sum", "count_nonzero") or (func.attr in ("numel", "nelement") and _given_by_batch(roles, func.value)):
             return Holds.SUM
         if func.attr == "mean":
             return Holds.MEAN
-        if func.attr in ("item", "detach", "cpu", "clone", "float", "double", "numpy", "long", "int"):
+        if func.attr in ("item", "detach", "cpu", "clone", "float", "double", "numpy", "tolist", "long", "int"):
             return _addition_kind(roles, loop, func.value, losses, depth)
-    if dotted in ("torch.sum", "numpy.sum", "?.sum"):
+    if dotted in ("torch.sum", "numpy.sum", "?.sum", "torch.bincount", "numpy.bincount", "torch.histc"):
         return Holds.SUM
-    if dotted == "torch.mean":
+    if dotted in ("torch.mean", "numpy.mean"):
         return Holds.MEAN
+    if dotted.startswith("torch.nn.functional.") and (how := [k.value for k in node.keywords if k.arg == "reduction"]):
+        return {"sum": Holds.SUM, "mean": Holds.MEAN}.get(getattr(how[0], "value", ""), Holds.UNKNOWN)
     if dotted in CLOCKS:
         return Holds.STEP
     if dotted in ("?.float", "?.int") and node.args:
         return _addition_kind(roles, loop, node.args[0], losses, depth)
     return _through_function(roles, loop, node, losses, depth)
+
+
+def _given_by_batch(roles: Roles, node: ast.expr) -> bool:
+    """Whether a variable is given something of the batch, of which the elements are as many for each sample."""
+    if not isinstance(node, ast.Name):
+        return False
+    bound = roles.names.bindings(roles.names.scope_of[node], node.id)
+    return of_loader(roles, node) or any(b.value is not None and of_batch(roles, b.value) for b in bound)
 
 
 def _through_function(roles: Roles, loop: BatchLoop, node: ast.Call, losses: Mapping[str, bool], depth: int) -> Holds:

@@ -243,6 +243,8 @@ def _start_of_call(names: Names, call: ast.Call) -> Start | None:
         return Start.LIST if first is None else start(names, first) if isinstance(first, ast.GeneratorExp | ast.ListComp) else None
     if dotted == "collections.defaultdict" and isinstance(first, ast.Name):
         return {"list": Start.LISTS, "int": Start.NUMBERS, "float": Start.NUMBERS}.get(first.id)
+    if dotted == "collections.defaultdict" and isinstance(first, ast.Lambda):
+        return Start.LISTS if _is_empty_list(first.body) else Start.NUMBERS if is_zero(first.body) else None
     if dotted == "collections.Counter":
         return Start.NUMBERS if first is None else None
     if dotted in _MADE_OF | _MADE_OF_LISTS:

@@ -10,6 +10,7 @@ import ast
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from dpmigrate.facts import places
 from dpmigrate.facts.carried import Carried, is_number
 from dpmigrate.facts.executed import Executed
 from dpmigrate.facts.filled import Filled, filled, is_rows, own_nodes
@@ -52,7 +53,8 @@ class Counting:
     @property
     def rows(self) -> list[str]:
         """The lists and arrays that hold rows, one a sample, and that are read after the loop."""
-        return [f.name for f in self.filled if f.obstacle is None and f.read_after and is_rows(self.carried, f)]
+        own = [f.name for f in self.filled if f.obstacle is None and f.read_after and is_rows(self.carried, f)]
+        return [*own, *(places.rows(self.carried) if self.carried.loop.trains else ())]
 
 
 def counting(roles: Roles, loop: BatchLoop, executed: Executed) -> Counting:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import enum
+import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -16,6 +17,7 @@ from dpmigrate.facts.executed import Executed
 from dpmigrate.facts.names import Names
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.reasons import Why
+from dpmigrate.facts.samples import of_batch
 
 
 class Fills(enum.Enum):
@@ -125,8 +127,19 @@ class _Uses:
         elif isinstance(func, ast.Attribute) and func.attr in ("append", "extend") and len(call.args) == 1 and not call.keywords:
             base = self._rows(func.value)
             if base is not None:
-                self.appended |= func.attr == "append"
+                self.appended |= func.attr == "append" and not self._for_each_sample(call)
                 self._keep(Fills.ROWS, call.args[0], call, base)
+
+    def _for_each_sample(self, call: ast.Call) -> bool:
+        """Whether a loop over numbers of the samples stands round it, in the turn: ``for p, t in zip(pred.tolist(), y.tolist()):``."""
+        around = itertools.takewhile(lambda a: a is not self.loop.node, self.names.ancestors(call))
+        for inner in (a for a in around if isinstance(a, ast.For)):
+            zipped = isinstance(inner.iter, ast.Call) and self.names.dotted(inner.iter.func) == "?.zip"
+            parts = inner.iter.args if zipped and isinstance(inner.iter, ast.Call) else [inner.iter]
+            numbers = (isinstance(p, ast.Call) and isinstance(p.func, ast.Attribute) and p.func.attr in ("tolist", "numpy") for p in parts)
+            if all(numbers) and of_batch(self.carried.roles, inner.iter):
+                return True
+        return False
 
     def _rows(self, node: ast.expr) -> ast.Name | None:
         """The variable, where the expression is the list: itself, or one of a dict."""

@@ -38,6 +38,7 @@ from dpmigrate.facts.spelling import spelled_by_caller
 from dpmigrate.facts.steering import Course
 from dpmigrate.facts.suppressions import Suppressions, suppressions, together
 from dpmigrate.facts.told import PLACE, Told
+from dpmigrate.facts.totals import of_rank_0
 from dpmigrate.facts.unseen import Unseen, unseen
 from dpmigrate.facts.unused import Unused, partly_used
 from dpmigrate.facts.values import NONE, Vals, Values
@@ -318,6 +319,10 @@ class Script:
         if loop not in self._counting:
             self._counting[loop] = counters.counting(self.roles, loop, self.executed)
         return self._counting[loop]
+
+    def own_totals(self) -> frozenset[str]:
+        """The totals of the training loops of which the user is told that they stay those of rank 0's share."""
+        return of_rank_0(self)
 
     def loop_backwards(self, loop: BatchLoop) -> list[ast.Call]:
         """The ``backward()`` calls that a turn of the loop may run."""

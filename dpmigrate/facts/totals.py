@@ -8,19 +8,22 @@ from __future__ import annotations
 
 import ast
 import enum
+import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from dpmigrate.facts.additions import Holds, holds, of_no_sample
-from dpmigrate.facts.carried import Carried
+from dpmigrate.facts.carried import Carried, Start
 from dpmigrate.facts.counters import Counter, Counting, collected
+from dpmigrate.facts.filled import Fills
 from dpmigrate.facts.loops import BatchLoop
 from dpmigrate.facts.losses import Norm
 from dpmigrate.facts.names import FunctionNode, Names, of_self
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.numbers import Numbers
 from dpmigrate.facts.objects import Val
+from dpmigrate.facts.places import additions, begins, read_elsewhere
 from dpmigrate.facts.recorded import number_of_batch, recorded
 from dpmigrate.facts.sampled import made_global
 from dpmigrate.facts.samples import of_batch
@@ -89,8 +92,13 @@ def totals(script: Script, loop: BatchLoop) -> Totals:
     foreign = list(foreign_meters(count.carried, meters))
     foreign += recorded(count.carried, known | meters | {name for _, name in foreign})
     found.told += [Doubt(Unclear.FOREIGN_METER, place, (name,)) for place, name in foreign]
-    found.told += [Doubt(Unclear.LIST, place, (name,)) for place, name in other_lists(script, count.carried, count.rows)]
+    found.told += [Doubt(Unclear.LIST, place, (name,)) for place, name in other_lists(script, count.carried, known | set(count.rows))]
     return found
+
+
+def of_rank_0(script: Script) -> frozenset[str]:
+    """The totals of which the user is told that they stay those of rank 0's share."""
+    return frozenset(name for loop in script.roles.train_loops for doubt in totals(script, loop).told for name in doubt.names)
 
 
 def _of_all_ranks(script: Script) -> set[str]:
@@ -112,7 +120,10 @@ def _counters(script: Script, loop: BatchLoop, count: Counting, losses: Mapping[
     ratios = derived(count.carried, count.counters)
     wanted = {name for r in ratios for name in r.of}
     whole = _of_all_ranks(script)
-    for c in (*count.counters, *moving(script.losses.numbers, count.carried), *entries(script, count.carried)):
+    tables = [c for c in _tables(script, loop, count) if holds(script.roles, loop, c, losses) in (Holds.SUM, Holds.MEAN)]
+    of_tables = {c.name for c in tables}
+    parts = [c for c in entries(script, count.carried) if c.name.partition("[")[0] not in of_tables]
+    for c in (*count.counters, *moving(script.losses.numbers, count.carried), *tables, *parts, *attributes(count.carried)):
         if (c.read_after or c.name in wanted) and c.name not in whole:
             kind = holds(script.roles, loop, c, losses)
             known_start = kind is not Holds.SUM or c not in count.counters or count.carried.from_zero(c.name)
@@ -128,6 +139,26 @@ def _counters(script: Script, loop: BatchLoop, count: Counting, losses: Mapping[
     return unknown
 
 
+def _tables(script: Script, loop: BatchLoop, count: Counting) -> list[Counter]:
+    """Tables of zeros to whose elements the loop adds, and that are read after it: ``hits[label] += 1`` for each sample. Where the batch itself chooses the
+    elements (``hits[labels] += 1``) one that it names twice grows once. Entries by literals are counters of their own, but of an array.
+    """
+    found = []
+    for f in (f for f in count.filled if f.how is Fills.TABLE and f.obstacle is None and f.read_after):
+        targets = [t for t, _ in _grown(loop) if isinstance(t, ast.Subscript) and isinstance(b := _base(t), ast.Name) and b.id == f.name]
+        literal = all(isinstance(t.slice, ast.Constant) for t in targets)
+        if targets and not (literal and count.carried.start(f.name) is Start.NUMBERS) and not any(_by_batch(script, loop, t) for t in targets):
+            found.append(Counter(f.name, f.adds, False, True))
+    return found
+
+
+def _by_batch(script: Script, loop: BatchLoop, target: ast.Subscript) -> bool:
+    """Whether what a batch holds chooses the elements, and no sample of it in a loop over these."""
+    around = itertools.takewhile(lambda a: a is not loop.node, script.names.ancestors(target))
+    of_sample = any(isinstance(a, ast.For) and of_batch(script.roles, a.iter) for a in around)
+    return not of_sample and of_batch(script.roles, target.slice)
+
+
 def _tied(script: Script, loop: BatchLoop, unknown: Collection[str], others: Collection[str]) -> set[str]:
     """Those of the others that stay rank 0's with the unknown ones: what is computed with one of them, or handed on together with it, in some steps.
 
@@ -136,7 +167,7 @@ def _tied(script: Script, loop: BatchLoop, unknown: Collection[str], others: Col
     names = script.names
     function = names.function(loop.node)
     plain = {n for n in others if n.isidentifier() and all(names.function(u) is function for u in names.uses(names.scope_of[loop.node], n))}
-    every = {*unknown, *others}
+    every = {_plain(n): n for n in (*unknown, *others)}
     groups = [_read(part, every) for part in _together(script, function)]
     tied = {*unknown, *(set(others) - plain)}
     while more := {name for group in groups if group & tied for name in group} - tied:
@@ -144,10 +175,15 @@ def _tied(script: Script, loop: BatchLoop, unknown: Collection[str], others: Col
     return tied - set(unknown)
 
 
-def _read(node: ast.AST, wanted: Collection[str]) -> set[str]:
-    """The totals that the node reads."""
+def _plain(name: str) -> str:
+    """The text of an expression as ``ast`` writes it: ``stats['loss']`` of ``stats["loss"]``."""
+    return ast.unparse(ast.parse(name, mode="eval"))
+
+
+def _read(node: ast.AST, wanted: Mapping[str, str]) -> set[str]:
+    """The totals that the node reads; ``wanted`` are their names, by these as ``ast`` writes them."""
     found = (n for n in walk(node) if isinstance(n, ast.Name | ast.Attribute | ast.Subscript) and isinstance(n.ctx, ast.Load))
-    return {text for n in found if (text := ast.unparse(n)) in wanted}
+    return {wanted[text] for n in found if (text := ast.unparse(n)) in wanted}
 
 
 def _together(script: Script, function: ast.AST) -> Iterator[ast.AST]:
@@ -180,11 +216,11 @@ def _meters(script: Script, loop: BatchLoop, count: Counting, losses: Mapping[st
 
 def _lists(script: Script, loop: BatchLoop, count: Counting, losses: Mapping[str, bool], found: Totals) -> None:
     """Lists with an element for each batch; those of rows are gathered."""
-    for c in collected(count.carried):
+    for c in (*collected(count.carried), *lists_in_places(count.carried)):
         if c.name in count.rows:
             continue
         kind = holds(script.roles, loop, c, losses)
-        if kind is Holds.MEAN or (kind is Holds.SUM and count.carried.from_zero(c.name)):
+        if kind is Holds.MEAN or (kind is Holds.SUM and (not c.name.isidentifier() or count.carried.from_zero(c.name))):
             found.keep(kind, c.name)
         elif kind is not Holds.STEP:
             found.told.append(Doubt(Unclear.LIST, loop.node, (c.name,)))
@@ -230,12 +266,24 @@ def moving(numbers: Numbers, carried: Carried) -> Iterator[Counter]:
     for stmt in _turn(carried.loop):
         if not isinstance(stmt, ast.Assign) or len(stmt.targets) != 1 or not isinstance(stmt.targets[0], ast.Name):
             continue
-        name, value = stmt.targets[0].id, stmt.value
+        name, value = stmt.targets[0].id, _after_the_first(stmt)
         if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add) and carried.read_after(name):
             parts = [_factored(numbers, p) for p in (value.left, value.right)]
             added = [p for p in parts if p is not None and not (isinstance(p, ast.Name) and p.id == name)]
             if len(added) == 1 and None not in parts:
                 yield Counter(name, (added[0],), True, True)
+
+
+def _after_the_first(stmt: ast.Assign) -> ast.expr:
+    """What a turn gives a variable, also one that is None at first: ``loss.item() if ema is None else 0.9 * ema + 0.1 * loss.item()``."""
+    value = stmt.value
+    if not isinstance(value, ast.IfExp) or not isinstance(value.test, ast.Compare) or len(value.test.ops) != 1:
+        return value
+    name, parts = ast.unparse(stmt.targets[0]), (value.body, value.orelse)
+    if ast.unparse(value.test) not in (f"{name} is None", f"{name} is not None"):
+        return value
+    first, others = parts if isinstance(value.test.ops[0], ast.Is) else parts[::-1]
+    return others if any(ast.unparse(first) == ast.unparse(n) for n in walk(others) if isinstance(n, ast.expr)) else value
 
 
 def _factored(numbers: Numbers, node: ast.expr) -> ast.expr | None:
@@ -257,7 +305,15 @@ def entries(script: Script, carried: Carried) -> list[Counter]:
         if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name) and isinstance(target.slice, ast.Constant):
             if carried.read_after(target.value.id):
                 found.setdefault(script.text(target), (target, []))[1].append(added)
-    return [Counter(name, tuple(adds) if carried.entry_from_zero(target) else (), True, True) for name, (target, adds) in found.items()]
+    from_zero = {name for name, (target, _) in found.items() if carried.entry_from_zero(target) or begins(carried, target) is Start.ZERO}
+    return [Counter(name, tuple(adds) if name in from_zero else (), True, True) for name, (_, adds) in found.items()]
+
+
+def attributes(carried: Carried) -> list[Counter]:
+    """Attributes that are 0 whenever the loop begins, that it adds to and that are read elsewhere: ``self.total += loss.item()``."""
+    found = {ast.unparse(t): t for t, _ in _grown(carried.loop) if isinstance(t, ast.Attribute)}
+    adds = {name: additions(carried, t) for name, t in found.items() if begins(carried, t) in (Start.ZERO, Start.ZEROS) and read_elsewhere(carried, t)}
+    return [Counter(name, tuple(added), True, True) for name, added in adds.items() if added]
 
 
 # ------------------------------------------------------------------ what is not understood
@@ -270,9 +326,11 @@ def other_totals(script: Script, carried: Carried, known: set[str]) -> Iterator[
         name = script.text(target)
         if isinstance(target, ast.Subscript) and not isinstance(target.slice, ast.Constant):
             name = script.text(base)  # a table
-        if name in found or _made_anew(carried, base) or not (_taken(added) or _chosen(carried, target) or (by_entry and _made_of(carried, added))):
+        if {name, script.text(base)} & found or _made_anew(carried, base):
             continue
-        if _is_read_elsewhere(carried, base):
+        if not (_taken(added) or _chosen(carried, target) or (by_entry and _made_of(carried, added))):
+            continue
+        if read_elsewhere(carried, base):
             found.add(name)
             yield target, name
     for target, value in _given(carried.loop):  # best = max(best, loss.item())
@@ -283,7 +341,20 @@ def other_totals(script: Script, carried: Carried, known: set[str]) -> Iterator[
             yield target, target.id
 
 
-def other_lists(script: Script, carried: Carried, known: Sequence[str]) -> Iterator[tuple[ast.Call, str]]:
+def lists_in_places(carried: Carried) -> list[Counter]:
+    """Lists in attributes and entries that are empty whenever the loop begins and that it appends to, and does nothing else with."""
+    found: dict[str, tuple[ast.expr, list[ast.expr]]] = {}
+    for n in (n for n in _turn(carried.loop) if isinstance(n, ast.Attribute | ast.Subscript)):
+        method = carried.names.parent[n]
+        call = carried.names.parent.get(method)
+        added = call.args[0] if isinstance(method, ast.Attribute) and method.attr == "append" and isinstance(call, ast.Call) and len(call.args) == 1 else None
+        found.setdefault(ast.unparse(n), (n, []))[1].append(added or ast.List([], ast.Load()))
+    lists = {name: (place, adds) for name, (place, adds) in found.items() if not any(isinstance(a, ast.List) for a in adds)}
+    begun = (name for name, (place, _) in lists.items() if begins(carried, place) is Start.LIST and read_elsewhere(carried, place))
+    return [Counter(name, tuple(lists[name][1]), False, True) for name in begun]
+
+
+def other_lists(script: Script, carried: Carried, known: Collection[str]) -> Iterator[tuple[ast.Call, str]]:
     """Lists of an object or a container that are given a number of each batch and are read elsewhere: ``self.losses.append(loss.item())``."""
     found: set[str] = set()
     for call in (n for n in _turn(carried.loop) if isinstance(n, ast.Call)):
@@ -294,10 +365,10 @@ def other_lists(script: Script, carried: Carried, known: Sequence[str]) -> Itera
         base, name = _base(holder), script.text(holder)
         if (
             name not in found
-            and script.text(base) not in known
+            and not {name, script.text(base)} & {*known}
             and any(map(_taken, call.args))
             and not _made_anew(carried, base)
-            and _is_read_elsewhere(carried, base)
+            and read_elsewhere(carried, base)
         ):
             found.add(name)
             yield call, name
@@ -401,10 +472,3 @@ def _made_anew(carried: Carried, base: ast.expr) -> bool:
     while isinstance(base, ast.Attribute | ast.Subscript):
         base = base.value
     return isinstance(base, ast.Name) and base.id in stored
-
-
-def _is_read_elsewhere(carried: Carried, base: ast.expr) -> bool:
-    if isinstance(base, ast.Name):
-        return carried.read_after(base.id)
-    reads = carried.names.attributes(base.attr) if isinstance(base, ast.Attribute) else []
-    return any(isinstance(n.ctx, ast.Load) and not carried.names.is_inside(n, carried.loop.node) for n in reads)

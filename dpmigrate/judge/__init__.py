@@ -110,6 +110,7 @@ def judged(
     divided: bool = True,
     settled: Collection[str] = (),
     shown: Collection[str] = (),
+    told: Collection[str] = (),
     by_default: bool = False,
 ) -> Judgement:
     """Execute a migrated program and hold it against the invariants.
@@ -119,13 +120,14 @@ def judged(
     is told that a loss is one of the rank's own samples together (``COUPLED``, ``APART``), or that
     its scale is not known (``COUPLED``), or does not want side effects to be looked at (``ALONE``).
     ``shown``: those of ``settled`` of which it is told all the same where they do not hold, since
-    what the user is told may be about something else. ``by_default``: the options of the program have their defaults, and
+    what the user is told may be about something else. ``told``: the totals of which the user is told that they are
+    those of rank 0's share. ``by_default``: the options of the program have their defaults, and
     no other values.
     """
     ended = original.trace.ended if original is not None else None
     if ended is not None and original is not None:  # so would the result
         return Judgement((wrapped.not_understood(Trial(original), ended),), (), (), False)
-    case = Trial(executed(result, by_default=by_default), original, divided)
+    case = Trial(executed(result, by_default=by_default), original, divided, frozenset(told))
     ended = case.result.trace.ended
     if ended is not None:  # of a part of a trace nothing is known for certain
         return Judgement((wrapped.not_understood(case, ended),), (), (), False)

@@ -15,6 +15,8 @@ from dpmigrate.program import Program
 
 #: the kind of what marks a loop in data that it has added up, or kept in a list
 TOTAL = "total"
+#: the kind of what marks the place that adds to such data: a statement, or a call of a list's method
+HOLDER = "holder of a total"
 _COLLECTS = frozenset({"append", "extend", "add", "insert", "appendleft"})
 _HOLDS = ("list", "set", "deque")
 #: functions that put rows end to end: ``rows = torch.cat((rows, x))``
@@ -54,7 +56,7 @@ class Accumulating(Execution):
         target = node.target if isinstance(node, ast.AugAssign) else _sums(self.program).get(node)
         if target is None or not isinstance(op, ast.Add | ast.Sub):
             return made
-        return self._marked(made, self._places_of_target(target, frame))
+        return self._marked(made, self._places_of_target(target, frame), target, frame)
 
     def call(self, callee: Value, arguments: Arguments, node: ast.AST, frame: Frame) -> Value:
         """A call; what a list is given stays there over the turns, and so do rows that are put behind others."""
@@ -62,18 +64,19 @@ class Accumulating(Execution):
         lists = [o for o in self.objects(tuple(collects)) if o.kind in _HOLDS]
         if lists:
             places: list[Location] = [(o.number, EXISTS) for o in lists]
-            arguments = arguments.mapped(lambda v: self._marked(v, places))
+            receiver = node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else node
+            arguments = arguments.mapped(lambda v: self._marked(v, places, receiver, frame))
         made = super().call(callee, arguments, node, frame)
         target = _sums(self.program).get(node)
-        return self._marked(made, self._places_of_target(target, frame)) if target is not None else made
+        return self._marked(made, self._places_of_target(target, frame), target, frame) if target is not None else made
 
     def loops_under_way(self) -> Value:
         """The marks of the loops in whose turns this is."""
         return tuple(Ref(self._mark_of(loop)) for loop in dict(self.running))
 
-    def _marked(self, v: Value, places: list[Location]) -> Value:
-        """Data with the mark of the innermost loop over batches, unless its turn has begun what is
-        in these places.
+    def _marked(self, v: Value, places: list[Location], holder: ast.AST, frame: Frame) -> Value:
+        """Data with the marks of the innermost loop over batches and of what holds them there, unless
+        its turn has begun what is in these places.
         """
         if not places or not any(isinstance(a, Data) and a.sources for a in v):
             return v
@@ -81,12 +84,17 @@ class Accumulating(Execution):
             if loop in self._taking:
                 if any(self.heap.written_since(level, at) for at in places):
                     return v
-                mark = self._mark_of(loop)
+                marks = {self._mark_of(loop)}
+                own = self.heap.new(HOLDER, HOLDER, holder, frame.context).number
                 return tuple(
-                    a._replace(marks=a.marks | {mark}) if isinstance(a, Data) and a.sources else a
+                    a._replace(marks=a.marks | (marks if self._is_held(a) else {*marks, own})) if isinstance(a, Data) and a.sources else a
                     for a in v
                 )
         return v
+
+    def _is_held(self, d: Data) -> bool:
+        """Whether something has held the data before, as the total of which an entry of a history is made."""
+        return any(self.heap.objects[n].kind == HOLDER for n in d.marks)
 
     def _mark_of(self, loop: ast.AST) -> int:
         if loop not in self._marks:
@@ -102,6 +110,8 @@ class Accumulating(Execution):
         held = self.objects(self.heap.read(outer) or ()) if outer is not None else []
         key = target.slice.value if isinstance(target.slice, ast.Constant) else None
         entries = [(o.number, name) for o in held for name, _ in self.heap.names(o.number) if isinstance(name, Const) and name.value == key]
+        if not held and outer is not None:
+            return [outer]  # an array
         return [*((o.number, EXISTS) for o in held), *entries]
 
 

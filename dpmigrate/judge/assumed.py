@@ -11,6 +11,7 @@ from dpmigrate.execution.arithmetic import MEAN_BY_PART
 from dpmigrate.execution.objects import Object
 from dpmigrate.execution.values import NOTHING, Const, Data, Ref, const, data, known
 from dpmigrate.judge import counts, devices, normalised, scaling, streams, totals
+from dpmigrate.judge import own_totals as passes
 from dpmigrate.judge.notes import TOLD_OF, is_loader
 from dpmigrate.judge.trial import Trial
 from dpmigrate.library.batches import SHARED, divided
@@ -31,7 +32,8 @@ def sentences(trial: Trial) -> tuple[str, ...]:
 def own_totals(trial: Trial) -> tuple[str, ...]:
     """Totals of rank 0's own batches, with every place that tells one or keeps it."""
     found = list(totals.of_own_batches(trial))
-    known = list(dict.fromkeys(event.node for event, sure in found if sure))
+    certain = [event.node for event, sure in found if sure] + [event.node for event in passes.after_their_loops(trial)]
+    known = list(dict.fromkeys(certain))
     others = [e.node for e, _ in found if e.node not in known]
     out = []
     for nodes, sure in ((known, True), (list(dict.fromkeys(others)), False)):

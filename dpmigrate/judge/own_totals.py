@@ -21,19 +21,27 @@ NAME = "totals of a pass over the training batches are told as those of all rank
 
 def faults(trial: Trial) -> Iterator[Fault]:
     """Totals of rank 0's own batches that are told, or decide, after the loop that has made them."""
-    for event, d, _ in totals.numbers_told(trial):
-        if event.kind == "schedule" or not _passed(trial, event, d.marks) or not totals.trained_on(trial, d):
-            continue
-        if d in event.values["perhaps"]:
-            continue
-        if _own(d):
-            words = f"what the loop adds up is that of rank 0's own batches here ({trial.since(d)})"
-            yield trial.fault(event.node, NAME, words)
+    for event, d in _told(trial):
+        words = f"what the loop adds up is that of rank 0's own batches here ({trial.since(d)})"
+        yield trial.fault(event.node, NAME, words)
     for event, by in totals.decisions(trial):
         if _passed(trial, event, by.marks) and (not isinstance(by, Data) or _own(by)):
             since = f" ({by.origin.word}, {trial.line(by.origin.node)})" if by.origin is not None else ""
             words = f"this goes by what the loop adds up of rank 0's own batches{since}, and not by those of all"
             yield trial.fault(event.node, NAME, words)
+
+
+def after_their_loops(trial: Trial) -> Iterator[Event]:
+    """Where such totals are told."""
+    yield from (event for event, _ in _told(trial))
+
+
+def _told(trial: Trial) -> Iterator[tuple[Event, Data]]:
+    for event, d, _ in totals.numbers_told(trial):
+        if event.kind == "schedule" or not _passed(trial, event, d.marks) or not totals.trained_on(trial, d):
+            continue
+        if d not in event.values["perhaps"] and not totals.is_told(trial, d) and _own(d):
+            yield event, d
 
 
 def _passed(trial: Trial, event: Event, marks: frozenset[int]) -> bool:

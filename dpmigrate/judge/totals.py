@@ -13,9 +13,11 @@ from dpmigrate.execution.arithmetic import (
     WHOLE_BY_PART,
 )
 from dpmigrate.execution.engine import Execution
+from dpmigrate.execution.objects import Object
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.trace import Event, Parting
 from dpmigrate.execution.values import Data, Origin, Ref, Value, atom_placement, const, data, placement_of
+from dpmigrate.judge.accumulating import HOLDER
 from dpmigrate.judge.notes import SHARE, TOLD_OF, is_loader
 from dpmigrate.judge.trial import Fault, Trial
 from dpmigrate.library.batches import divided
@@ -190,10 +192,33 @@ def of_own_batches(trial: Trial) -> Iterator[tuple[Event, bool]]:
     depend on it.
     """
     for event, d, over in numbers_told(trial):
+        if is_told(trial, d):
+            continue
         known = d.placement in ADDED_UP or of_samples(d)
         perhaps = d.placement.kind is Kind.UNKNOWN and not _reduced(d)
         if (known or perhaps) and event.kind != "schedule" and trained_on(trial, d) - over:
             yield event, known
+
+
+def is_told(trial: Trial, d: Data) -> bool:
+    """Whether the user is told of all that holds data which a loop has added up: of variables, entries
+    and objects, or of what the loop gives to a function that keeps them.
+    """
+    objects = trial.result.heap.objects
+    held = [objects[n] for n in sorted(d.marks) if objects[n].kind == HOLDER]
+    return bool(trial.told and held) and all(trial.told & _names(trial, made) for made in held)
+
+
+def _names(trial: Trial, holder: Object) -> set[str]:
+    """What the holder of a total is called where it is given something, and in the calls that lead there."""
+    found = {ast.unparse(holder.node)} if holder.node is not None else set()
+    calls = [c.node for c in trial.result.trace.leading(holder.context) if isinstance(c.node, ast.Call)]
+    for call in calls:
+        parts = [call.func.value] if isinstance(call.func, ast.Attribute) else []
+        found |= {ast.unparse(part) for part in (*parts, *call.args, *(k.value for k in call.keywords))}
+    # stats["loss"] is told of where stats is
+    whole = [n for text in found for n in ast.walk(ast.parse(text, mode="eval")) if isinstance(n, ast.Subscript)]
+    return found | {ast.unparse(n.value) for n in whole}
 
 
 def _reduced(d: Data) -> bool:
@@ -215,7 +240,7 @@ def of_training(trial: Trial) -> Iterator[tuple[Event, bool]]:
         other = d.kind in _SHOWN and (d.placement in ADDED_UP or of_samples(d))
         known = mean or beside or (other and d.sources & over and not _divided_part(d))
         perhaps = d.kind in _SHOWN and d.placement.kind is Kind.UNKNOWN and d.sources & over and not _reduced(d)
-        if (known or perhaps) and event.kind != "schedule" and trained_on(trial, d):
+        if (known or perhaps) and event.kind != "schedule" and trained_on(trial, d) and not is_told(trial, d):
             yield event, bool(known)
 
 

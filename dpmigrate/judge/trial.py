@@ -48,6 +48,8 @@ class Trial:
     original: Execution | None = None
     #: whether batch sizes are those of all ranks together, of which each takes its part
     divided: bool = True
+    #: the variables, entries and objects of which the user is told that they hold totals of rank 0's share
+    told: frozenset[str] = frozenset()
 
     def fault(
         self, node: ast.AST | None, invariant: str, words: str, *, established: bool = True

@@ -20,13 +20,14 @@ total_loss = ddp.mean_all(total_loss)
 A meter (`losses.update(loss.item(), x.size(0))`, a class of the file that only adds up) is reduced like the counters that it holds, and what it computes from
 them is computed again.
 
-Entries of a dict that are added up (`stats["loss"] += loss.item()`) are counters too; a moving average of losses is averaged; a ratio that
+Entries of a dict that are added up (`stats["loss"] += loss.item()`) are counters too, and so are attributes that are given 0 in the loop's function
+before it (`self.total = 0.0`), tables by sample and arrays of sums; a moving average of losses is averaged; a ratio that
 the loop computes from its counters in every turn is computed again.
 
 ## When it is not fixed
 A meter outside of the program is told: its numbers are rank 0's. So are objects and functions of the program that keep what they are given
-(`tracker.log_loss(loss.item())`), tables (`hits[label] += 1`), lists of an object
-(`self.losses.append(loss.item())`) and values that go on from batch to batch (`worst = max(worst, loss.item())`).
+(`tracker.log_loss(loss.item())`), tables whose elements the batch chooses at once (`hits[labels] += 1`), attributes and lists of an object of which it is not
+seen that they begin anew, and values that go on from batch to batch (`worst = max(worst, loss.item())`).
 Numbers shown while the loop runs are those of rank 0, and so are lists of anything but counts and losses, and sums that go on from one epoch to the
 next: of these only what one loop has added may be summed. Where the kind of one total cannot be told, those that something is computed of together
 with it stay as well, because half a ratio is worse than none; the report names them all. A list of the losses of batches

@@ -27,7 +27,9 @@ def test_the_same_in_every_batch(addition: str) -> None:
     assert _holds(addition) is Holds.STEP
 
 
-@pytest.mark.parametrize("addition", ["z.mean()", "torch.mean(z).item()", "z.mean() * 2", "float(z.mean())", "loss"])
+@pytest.mark.parametrize(
+    "addition", ["z.mean()", "torch.mean(z).item()", "z.mean() * 2", "float(z.mean())", "loss", "z.sum() / a.shape[0]", "100 * (z == b).sum().item() / a.size(0)", "z.mean().tolist()"]
+)
 def test_means(addition: str) -> None:
     assert _holds(addition, {"loss": False}) is Holds.MEAN
 

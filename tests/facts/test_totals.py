@@ -60,11 +60,59 @@ def test_nothing(add: str, start: str, end: str) -> None:
         pytest.param("v.append(len(x))", "v = []", ["v"], [], [], id="a list of counts"),
         pytest.param("v.extend(y.tolist())", "v = []", [], [], [], id="rows, which are gathered"),
         pytest.param("v['a'].extend(y.tolist())", "v = {'a': []}", [], [], [], id="rows in a dict"),
+        pytest.param("v = loss.item() if v is None else 0.9 * v + 0.1 * loss.item()", "v = None", [], ["v"], [], id="a moving average that begins with the first"),
+        pytest.param("v['a'] += len(x)", "v = {}\nv['a'] = 0", ["v['a']"], [], [], id="an entry that is given 0"),
+        pytest.param("v['a'] += len(x)", "from collections import defaultdict\nv = defaultdict(lambda: 0.0)", ["v['a']"], [], [], id="an entry of a defaultdict with a lambda"),
+        pytest.param("for k in y.tolist():\n    v[k] += 1", "v = torch.zeros(2)", ["v"], [], [], id="a table by the samples"),
+        pytest.param("v[0] += loss.item() * len(x)\nv[1] += len(x)", "v = torch.zeros(2)", ["v"], [], [], id="an array of sums"),
+        pytest.param("v += (y == 1).sum().item() / len(y)", "v = 0.0", [], ["v"], [], id="shares of the batch"),
+        pytest.param("v += y.numel()", "v = 0", ["v"], [], [], id="elements"),
+        pytest.param("v += torch.bincount(y, minlength=2)", "v = torch.zeros(2)", ["v"], [], [], id="numbers of classes"),
+        pytest.param("v += nn.functional.mse_loss(x, x, reduction='sum').item()", "v = 0", ["v"], [], [], id="a sum of losses"),
     ],
 )
 def test_put_together(add: str, start: str, sums: list[str], means: list[str], again: list[str]) -> None:
     found = _totals(add, start, "print(n, v)" if "n" in start.split() else "print(v)")
     assert (found.sums, found.means, found.again, found.told) == (sums, means, again, [])
+
+
+_HOLDER = "class H:\n    def clear(self):\n        self.v = 3\n    def look(self):\n        return self.w\nh = H()"
+
+
+@pytest.mark.parametrize(
+    ("add", "start", "sums", "means"),
+    [
+        pytest.param("h.v += len(x)", "h.v = 0", ["h.v"], [], id="a count"),
+        pytest.param("h.v = h.v + loss.item()", "h.v = 0.0", [], ["h.v"], id="losses, written out"),
+        pytest.param("h.v += len(x)", "h.v, h.w = 0, 0", ["h.v"], [], id="one of two"),
+        pytest.param("h.look()\nh.v += len(x)", "h.v = 0", ["h.v"], [], id="beside a method that writes something else"),
+        pytest.param("h.v.append(loss.item())", "h.v = []", [], ["h.v"], id="a list of losses"),
+        pytest.param("h.v.extend(y.tolist())", "h.v = []", [], [], id="rows, which are gathered"),
+    ],
+)
+def test_attributes(add: str, start: str, sums: list[str], means: list[str]) -> None:
+    found = _totals(add, start, "print(h.v)", defs=_HOLDER)
+    assert (found.sums, found.means, found.told) == (sums, means, [])
+
+
+@pytest.mark.parametrize(
+    ("add", "start"),
+    [
+        pytest.param("h.v += len(x)", "", id="no beginning"),
+        pytest.param("h.v += len(x)", "h.v = 3", id="another beginning"),
+        pytest.param("h.v += len(x)", "h.v = 0\nh.v += 2", id="added to before"),
+        pytest.param("h.v += len(x)", "if epoch:\n    h.v = 0", id="a beginning under a test"),
+        pytest.param("h.v += len(x)", "h.v = 0\nh.clear()", id="a method that writes it"),
+        pytest.param("h.v += len(x)", "h.v = 0\nh = H()", id="another object"),
+        pytest.param("h.v += loss.item()\nh.v = min(h.v, 3)", "h.v = 0", id="bounded as well"),
+        pytest.param("h.v += [loss.item()]", "h.v = []", id="a list that grows by one a batch"),
+        pytest.param("h.v.append(loss.item())\nh.v.pop(0)", "h.v = []", id="a window"),
+    ],
+)
+def test_attributes_that_are_told(add: str, start: str) -> None:
+    found = _totals(add, start, "print(h.v)", defs=_HOLDER)
+    assert (found.sums, found.means) == ([], [])
+    assert [t.names for t in found.told] == [("h.v",)]
 
 
 _METER = "class M:\n    def __init__(self):\n        self.sum = self.n = 0\n    def add(self, v, n):\n        self.sum += v * n\n        self.n += n\n        self.avg = self.sum / self.n"

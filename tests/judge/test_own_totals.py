@@ -126,3 +126,31 @@ def test_every_place_that_tells_or_keeps_a_total_is_named() -> None:
 def test_comparisons_of_numbers_of_samples(parts: dict[str, str], wrong: bool) -> None:
     found = [f for f in judged(result(**parts)).faults if f.invariant == compared.NAME]
     assert bool(found) is wrong, found
+
+
+@pytest.mark.parametrize(
+    ("told", "left"),
+    [
+        pytest.param({"total"}, "print(kept)", id="one of them"),
+        pytest.param({"kept"}, "print(total / len(loader))", id="the other"),
+        pytest.param({"total", "kept"}, "", id="both"),
+        pytest.param({"best"}, "print(total / len(loader)), print", id="another one"),
+    ],
+)
+def test_totals_are_told_of_by_what_holds_them(told: set[str], left: str) -> None:
+    program = result(**{**_LIST, "end": "print(total / len(loader))", "last": "print(kept)"})
+    found = judged(program, settled=[own_totals.NAME], told=told).own_totals
+    assert (left in found[0]) if left else found == ()
+
+
+def test_what_an_object_holds_is_known_by_the_call_that_gives_it() -> None:
+    program = result(turn="meter.update(loss.item(), x.size(0))", end="print(meter.avg)")
+    assert judged(program, told={"meter"}).own_totals == ()
+    assert judged(program, told={"total"}).own_totals != ()
+
+
+@pytest.mark.parametrize("added", ["n += 1", "n = n + 1", "n = 1 + n"])
+def test_turns_of_a_share_are_counted_in_any_form(added: str) -> None:
+    share = f"n = 0\nwith torch.no_grad():\n    for a, b in ddp.shard(val_loader):\n        net(a)\n        {added}\n"
+    assert not [f for f in judged(result(end=f"{share}n = ddp.sum_all(n)\nprint(n)")).faults if f.invariant == TOTALS]
+    assert [f for f in judged(result(end=f"{share}print(n)")).faults if f.invariant == TOTALS]

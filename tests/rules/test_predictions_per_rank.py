@@ -94,6 +94,18 @@ def test_an_array_that_grows_from_nothing() -> None:
     assert "kept = ddp.gather_all(kept)" in after(defs="import numpy as np", **parts)
 
 
+def test_rows_one_by_one() -> None:
+    parts = _training("for p, t in zip(out.argmax(1).tolist(), y.tolist()):\n    kept.append((p, t))")
+    assert "kept = ddp.gather_all(kept)" in after(**{**parts, "step": parts["step"].replace("kept.append((p, t))", "kept.append(p)")})
+    listed = _training("for part in [out, out]:\n    kept.append(part.mean().item())")
+    assert found("DPM606", **listed) == []
+
+
+def test_rows_in_an_attribute() -> None:
+    parts = _training("h.kept.extend(y.tolist())", start="h.kept = []", end="print(h.kept)")
+    assert "h.kept = ddp.gather_all(h.kept)" in after(defs="class H:\n    pass\nh = H()", **parts)
+
+
 def test_lists_with_one_element_a_batch_are_not_gathered() -> None:
     assert found("DPM606", **_training("kept.append(y)")) == []
     assert found("DPM606", **_training("kept += [y.sum()]")) == []

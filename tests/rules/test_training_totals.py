@@ -241,7 +241,7 @@ def test_other_lines_of_the_loop(step: str, start: str) -> None:
         pytest.param("share = share * x.mean() + 0.1 * loss.item()", "share = 0", "share is read", id="a moving average with a factor of the batch"),
         pytest.param("share = share * 0.5 + loss.item()", "share = 0", "share is read", id="a sum that forgets"),
         pytest.param("share = max(share, loss.item())", "share = 0", "share is read", id="the largest"),
-        pytest.param("share[i] += len(x)", "share = {'n': 0}\ni = 'n'", "share is read", id="an unknown entry"),
+        pytest.param("share[i] += len(x)", "share, i = make(), 0", "share is read", id="an unknown entry"),
         pytest.param("share[0][1][2:] += loss.tolist()", "share = [[[], []]]", "share is read", id="a table in tables"),
         pytest.param("cost[0] = loss.item()\nshare[i, :2] += cost / len(loader)", "share, cost, i = make(), make(), 0", "share is read", id="by another table"),
         pytest.param("cost[0] = x.mean()\nshare[i] = cost[0] / 2 + share[i]", "share, cost, i = make(), make(), 0", "share is read", id="written out"),
