@@ -166,9 +166,10 @@ def test_a_finding_that_loses_its_edit_is_not_left_to_the_user() -> None:
     """What is left is told, and the judge goes by that."""
     with opened(Key("data_redrawn", "train.py")) as subject:
         mutant = named(list(mutants(subject)), "DPM602:ddp.mean_all:missing")
-        result = judged(subject, mutant)
+        with mock.patch.object(equivalent, "RULES", ()):  # numbers that are only told may be rank 0's where that is said
+            result = judged(subject, mutant)
     assert "DPM602" not in {f.code for f in mutant.findings}
-    assert (result.outcome, "rank 0's own batches" in result.why) == (Outcome.REFUSED, True)
+    assert (result.outcome, "rank 0's own batches" in result.why) == (Outcome.TOLD, True)
 
 
 def test_what_is_told_is_compared_without_its_lines() -> None:
