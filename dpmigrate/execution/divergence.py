@@ -66,7 +66,7 @@ def differing(v: Value, parted: Parting, *, keep_sums: bool = False) -> Value:
                 atoms.append(a)
             case Data():
                 sources = a.sources | parted.sources
-                atoms.append(_parted(a, origin, placement)._replace(sources=sources))
+                atoms.append(_parted(a, origin, placement)._replace(sources=sources, marks=a.marks | parted.handed_on))
             case Const(type="NoneType"):
                 atoms += [a, other]
             case Const() | Setting():
@@ -76,7 +76,7 @@ def differing(v: Value, parted: Parting, *, keep_sums: bool = False) -> Value:
             case _:
                 atoms += [a, other]
     if plain:
-        atoms.append(Data(_plain_kind(v), placement, origin=origin, sources=parted.sources))
+        atoms.append(Data(_plain_kind(v), placement, origin=origin, sources=parted.sources, marks=parted.handed_on))
         if len({a.type for a in v if isinstance(a, Const) and a.value is not None}) > 1:
             atoms.append(other)  # nor is its type the same
     return normal(tuple(atoms))

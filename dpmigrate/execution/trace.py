@@ -54,6 +54,8 @@ class Parting:
     sources: frozenset[int] = frozenset()
     #: the marks of the data that decide
     marks: frozenset[int] = frozenset()
+    #: those of them that what is chosen by it has as well
+    handed_on: frozenset[int] = frozenset()
     samples: bool = False
     placed: bool = False
     #: the turns are as many as a rank's batch is padded long

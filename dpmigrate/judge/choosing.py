@@ -11,13 +11,13 @@ from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.trace import Parting
 from dpmigrate.execution.values import Data, Value, const, data
-from dpmigrate.judge.accumulating import Accumulating
+from dpmigrate.judge.aging import Aging
 from dpmigrate.judge.notes import INSIDE, is_loader
 from dpmigrate.library.sites import GRAD
 from dpmigrate.library.streams import DRAW
 
 
-class Choosing(Accumulating):
+class Choosing(Aging):
     """Tests by draws of each rank's own are noted where they say what is differentiated, and where
     they say what a step makes of its batch.
     """

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dpmigrate.execution import derivation, placements
+from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.joins import gradient_join, join
+from dpmigrate.execution.machine import PROCESS
 from dpmigrate.execution.values import (
     NONE,
     NOTHING,
     SETTING,
     Data,
+    Origin,
     Ref,
     Value,
     const,
@@ -19,9 +22,12 @@ from dpmigrate.execution.values import (
 )
 from dpmigrate.library.axes import rows_of
 from dpmigrate.library.effects import cut, none
+from dpmigrate.library.module_tree import owned
 from dpmigrate.library.sites import Row, Site
 
 _DOC = "https://docs.pytorch.org/docs/stable/autograd.html"
+#: a field of the process: the functions that each backward pass calls with a gradient
+_HOOKS = (PROCESS, "hooks of gradients")
 
 
 def backward(site: Site) -> Value:
@@ -33,6 +39,21 @@ def backward(site: Site) -> Value:
     for d in data(loss):
         for number in sorted(d.reached):
             site.m.heap.widen((number, "grad"), value(Ref(made.number)))
+    for hook in site.m.heap.read(_HOOKS) or NOTHING:
+        sources = frozenset().union(*(d.sources for d in data(loss)))
+        given = value(Data("tensor", placements.MEAN, sources=sources, origin=Origin(site.node, "gradient")))
+        made_by = site.m.call(value(hook), Arguments([given]), site.node, site.frame)
+        site.event("hooked gradient", by=site.flat(made_by))
+    return NONE
+
+
+def hooked(site: Site) -> Value:
+    """``weight.register_hook(hook)``: each backward pass calls it with the gradient of the rank's part of the
+    batch, before DDP averages it over the ranks.
+    """
+    hook = site.get(1, "hook") or NOTHING
+    if any(d.reached for d in data(site.get(0) or NOTHING)):
+        site.m.heap.widen(_HOOKS, hook)
     return NONE
 
 
@@ -52,9 +73,8 @@ def grad_of(site: Site) -> Value:
     found: list[Value] = []
     for d in data(site.get(0) or NOTHING):
         for number in sorted(d.reached):
-            held = site.m.heap.read((number, "grad"))
-            if held:
-                found.append(value(Data("tensor", placements.UNIFORM, origin=None, axes=d.axes)))
+            if any(site.m.heap.read((n, "grad")) for n in sorted(owned(site.m, number))):
+                found.append(value(Data("tensor", placements.UNIFORM, origin=Origin(site.node, "gradient"), axes=d.axes)))
         if not d.reached:
             found.append(value(d._replace(gradient="none")))
     return join(*found) or NONE
@@ -111,7 +131,8 @@ def function_applied(site: Site) -> Value | None:
 
 def clip_norm(site: Site) -> Value:
     """``clip_grad_norm_``: the norm of synchronised gradients."""
-    site.event("clip", parameters=site.flat(site.get(0) or NOTHING))
+    bound = site.get(1, "max_norm") or site.get(1, "clip_value") or NOTHING
+    site.event("clip", parameters=site.flat(site.get(0) or NOTHING), by=site.flat(bound))
     return value(Data("tensor", placements.UNIFORM))
 
 
@@ -124,7 +145,8 @@ ROWS = (
     Row("""
 torch.nn.utils.clip_grad_norm_ torch.nn.utils.clip_grad_norm torch.nn.utils.clip_grad_value_
 """, clip_norm, source=_DOC),
-    Row("torch.autograd.set_detect_anomaly .retain_grad .register_hook", none, source=_DOC),
+    Row("torch.autograd.set_detect_anomaly .retain_grad", none, source=_DOC),
+    Row(".register_hook", hooked, source=_DOC),
 )  # fmt: skip
 ATTRIBUTES = (Row("<data>.grad", grad_of, source=_DOC),)
 KINDS = {

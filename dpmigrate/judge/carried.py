@@ -1,0 +1,67 @@
+"""What a step has of the steps before it is the same on all ranks where training goes by it.
+
+A number that each rank moves by its own part of the batches, wherever it is kept, is another one on each: the
+original has one, which all samples move. In a loss it shows by itself, as what is made of it is no mean over the samples
+(``totals``); here is where it would not show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dpmigrate.execution import placements
+from dpmigrate.execution.placements import Kind
+from dpmigrate.execution.trace import Event
+from dpmigrate.execution.values import Data, Value, const, data
+from dpmigrate.judge.aging import KEPT
+from dpmigrate.judge.totals import by_a_draw, trained_on
+from dpmigrate.judge.trial import Fault, Trial
+from dpmigrate.library.module_tree import is_module
+
+NAME = "what a step has of those before it is the same on all ranks"
+
+
+def faults(trial: Trial) -> Iterator[Fault]:
+    """Where gradients, layers, losses with draws in them and the weights of further models go by numbers of a rank's own."""
+    for event in trial.backwards:  # what is left of a loss when the next turn begins is kept as well
+        if any(by_a_draw(d) and d.placement.kind is Kind.PER_RANK and _carried(trial, d) for d in data(event.values["loss"])):
+            words = "beside what each rank draws, the loss is made of what earlier steps have kept of its own part of the batches"
+            yield trial.fault(event.node, NAME, words, established=False)
+    for event in trial.result.trace.of("clip"):
+        yield from _own(trial, event, event.values["by"], "each rank clips its gradients by a number of its own")
+    for event in trial.result.trace.of("hooked gradient"):
+        given = tuple(a for a in event.values["by"] if not (isinstance(a, Data) and a.placement == placements.MEAN))
+        yield from _own(trial, event, given, "each rank changes the gradients of its part by more than a factor that all have")
+    for event in trial.result.trace.of("in place"):
+        if any(d.origin is not None and d.origin.word == "gradient" for d in data(event.values["target"])):
+            yield from _own(trial, event, event.values["new"], "each rank changes its gradients by a number of its own")
+        elif any(d.placement.kind is Kind.UNIFORM and _of_models(trial, d) for d in data(event.values["target"])):
+            yield from _own(trial, event, event.values["new"], "each rank writes values of its own into a model")
+    for event in trial.result.trace.of("attribute"):
+        if any(o.kind in ("module", "criterion") for o in trial.objects(event.values["owner"])):
+            name = event.values["name"]
+            yield from _own(trial, event, event.values["new"], f"each rank sets {_text(name)} of a layer by a number of its own")
+
+
+def _own(trial: Trial, event: Event, v: Value, words: str) -> Iterator[Fault]:
+    """A fault where a value differs between the ranks for certain, by their parts of the batches."""
+    if trial.on_main(event):
+        return
+    for d in data(v, deep=True):
+        if d.placement.kind not in (*placements.EQUAL, Kind.UNKNOWN) and not d.whole and trained_on(trial, d):
+            yield trial.fault(event.node, NAME, f"{words}: {trial.since(d)}")
+            return
+
+
+def _carried(trial: Trial, d: Data) -> bool:
+    return any(trial.result.heap.objects[n].kind == KEPT for n in d.marks)
+
+
+def _of_models(trial: Trial, d: Data) -> bool:
+    """Whether data are weights or buffers of a module, as it has them."""
+    objects = trial.result.heap.objects
+    return any(objects[n].kind == "parameter" or is_module(trial.result, objects[n]) for n in d.reached)
+
+
+def _text(name: Value) -> str:
+    return next((str(a.value) for a in name if const(getattr(a, "value", None)) == (a,)), "an attribute") if name else "an attribute"  # type: ignore[union-attr]
