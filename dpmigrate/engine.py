@@ -292,7 +292,13 @@ def _again(
 
     if isinstance(texts, migration.Shown) and texts.judgement is not None:
         results.append(texts.judgement)
+    steering = len(script.moving.parts)
     told = isinstance(texts, migration.Judged | migration.Shown) and _shown(script, texts)
+    if len(script.moving.parts) > steering:  # with these in place other numbers may need nothing
+        plain = _of_script(name, script, how, finished, results)
+        if plain.outcome.status is Status.CHANGED:
+            return plain
+        told = False
     mended = _mended(name, script, how, finished, texts, results)
     if not told or (mended is not None and mended.outcome.status is Status.CHANGED):
         return mended
@@ -307,8 +313,11 @@ def _shown(script: Script, shown: migration.Judged | migration.Shown) -> bool:
 
     draws = [d for d in shown.draws if d not in script.shown_draws]
     script.shown_draws += draws
+    before = len(script.moving.parts)
+    script.shown_steering = script.shown_steering or isinstance(shown, migration.Shown) or shown.judgement.by_part
+    steering = len(script.moving.parts) > before
     if isinstance(shown, migration.Judged):
-        return bool(draws)
+        return bool(draws) or steering
     wraps = {w: words for w, words in shown.wraps if w not in script.shown_unused}
     calls = [c for c in shown.over_weights if c not in script.shown_over_weights]
     waits = [s for s in shown.waits if s not in script.shown_waits]
@@ -319,7 +328,7 @@ def _shown(script: Script, shown: migration.Judged | migration.Shown) -> bool:
     script.shown_waits += waits
     script.shown_questions += questions
     script.quieted |= shown.loud
-    return bool(wraps or calls or quieted or draws or waits or questions)
+    return bool(wraps or calls or quieted or draws or waits or questions or steering)
 
 
 def _mended(

@@ -8,7 +8,7 @@ knows the loops that are under way at each ``backward()``. Nodes are known by th
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 from dpmigrate.execution.engine import Execution
 from dpmigrate.execution.objects import Object
@@ -20,7 +20,20 @@ from dpmigrate.facts.names import FunctionNode, Names
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.phases import Phases
 from dpmigrate.facts.roles import Roles
-from dpmigrate.judge import PASSED_IN, asked_before_writing, asked_early, before, tensor_on_cpu, unfinished, written_anew, written_by_all
+from dpmigrate.judge import (
+    PASSED_IN,
+    Lies,
+    asked_before_writing,
+    asked_early,
+    before,
+    all_lies,
+    place,
+    steering,
+    tensor_on_cpu,
+    unfinished,
+    written_anew,
+    written_by_all,
+)
 from dpmigrate.library.module_tree import owned
 from dpmigrate.library.sites import GROWN
 from dpmigrate.program import Program
@@ -35,6 +48,7 @@ class Executed:
     def __init__(self, program: Program) -> None:
         self._program = program
         self._ran: set[Place] | None = None
+        self._steering: frozenset[tuple[int, int, int, int]] | None = None
 
     def passed_on(self, loop: ast.AST) -> set[Place] | None:
         """Where the loaders are made whose batches a loop takes one by one as they come; None where that is not known."""
@@ -75,6 +89,19 @@ class Executed:
         events = [e for e in result.trace.of(PASSED_IN) if _place(e.node) == _place(call)]
         given = [e.values.get(argument, NOTHING) for e in events]
         return result.trace.ended is None and bool(given) and all(tensor_on_cpu(result, v, always=always) for v in given)
+
+    def lying(self, whole: Iterable[ast.AST]) -> Callable[[ast.AST], frozenset[Lies]]:
+        """How expressions lie across ranks of which each has a part of every batch, given that some are those of the ``whole`` batch; of what is not
+        known, or was not come to, nothing.
+        """
+        found = all_lies(self._program, {place(n) for n in whole})
+        return lambda node: found.get(place(node), frozenset())
+
+    def steering(self, call: ast.AST) -> bool:
+        """Whether a call makes a number of a batch by which training goes after its step, or beside its loss."""
+        if self._steering is None:
+            self._steering = steering(self._program)
+        return place(call) in self._steering
 
     @property
     def unknown(self) -> set[str]:

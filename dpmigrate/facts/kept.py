@@ -9,14 +9,14 @@ from __future__ import annotations
 import ast
 import enum
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from dpmigrate.facts.library import CUTS
 from dpmigrate.facts.names import FunctionNode, last, of_self, position
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.operations import written_by_operations
-from dpmigrate.facts.ranks import leading_to
+from dpmigrate.facts.ranks import leading_to, local_tests
 from dpmigrate.facts.reaching import reaching
 from dpmigrate.facts.samples import of_batch
 from dpmigrate.facts.sources import marks, training_sources
@@ -26,7 +26,8 @@ from dpmigrate.facts.values import Key
 if TYPE_CHECKING:
     from dpmigrate.facts.script import Script
 
-_NOT_NUMBERS = frozenset({"isnan", "isfinite", "isinf"})
+#: what asks whether something is a number
+NOT_NUMBERS = frozenset({"isnan", "isfinite", "isinf"})
 
 
 class Kind(enum.Enum):
@@ -45,6 +46,8 @@ class Kept:
     name: str
     kind: Kind
     used: bool
+    #: what the steps give the variable, and the tests under which they do
+    by: tuple[ast.expr, ...] = ()
 
 
 def kept(script: Script) -> list[Kept]:
@@ -79,12 +82,14 @@ class _Keeping:
 
     def found(self) -> list[Kept]:
         out: dict[object, Kept] = {}
+        by: dict[object, tuple[ast.expr, ...]] = {}
         for s in self.all:
             kind = self._kind(s) if not self._of_module(s) else None
             if kind is not None and self._goes_on(s):
                 used = self._used(s) and (self._in_module(s) or not self._total(s, kind) or any(map(self.modules.in_step, self._reads(s))))
                 if (used or self._worth_telling(s, kind)) and self.script.executed.runs(s.node):
                     place = frozenset(k for k, _ in self.roles.roots(s.holder)) or ast.unparse(s.holder)
+                    by[place] = (*by.get(place, ()), *s.values, *local_tests(self.roles, s.node))
                     if place not in out or (used and not out[place].used):
                         out[place] = Kept(s.node, ast.unparse(s.holder), kind, used)
         for stmt, given in written_by_operations(self.roles):
@@ -93,7 +98,8 @@ class _Keeping:
                 continue
             if self._goes_on(s) and self.script.executed.runs(stmt):
                 out.setdefault(keys, Kept(stmt, ast.unparse(given), Kind.TABLE, True))
-        return sorted({k.node: k for k in out.values()}.values(), key=lambda k: position(k.node))
+        found = {k.node: replace(k, by=tuple(dict.fromkeys(by.get(p, ())))) for p, k in out.items()}
+        return sorted(found.values(), key=lambda k: position(k.node))
 
     def sets(self, s: Stored) -> bool:
         """Whether a step, or what stands between the epochs, gives the variable another value that later steps go by."""
@@ -178,7 +184,7 @@ class _Keeping:
         """Whether the batch decides if the statement runs; tests for NaN are looked at as such."""
         tests = [a.test for a in self._within(stmt, self.names.function(stmt)) if isinstance(a, ast.If)]
         asked = (n for t in tests for n in walk(t) if isinstance(n, ast.Call))
-        return any(of_batch(self.roles, t) for t in tests) and not any(last(c.func) in _NOT_NUMBERS for c in asked)
+        return any(of_batch(self.roles, t) for t in tests) and not any(last(c.func) in NOT_NUMBERS for c in asked)
 
     def _within(self, node: ast.AST, outer: ast.AST) -> Iterator[ast.AST]:
         """The nodes round the node, up to the outer one."""

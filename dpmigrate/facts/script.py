@@ -20,6 +20,7 @@ from dpmigrate.facts.inputs import InputGradient, input_gradients
 from dpmigrate.facts.loops import BatchLoop, rounds
 from dpmigrate.facts.modes import default_path
 from dpmigrate.facts.modules import Modules
+from dpmigrate.facts.moving import Moving
 from dpmigrate.facts.names import FunctionNode, Loop, Names, position
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.origins import origins
@@ -72,6 +73,8 @@ class Script:
         #: statements before which the ranks must wait for each other, and questions about files of which all must have rank 0's answer, as the result has shown
         self.shown_waits: list[ast.stmt] = []
         self.shown_questions: list[ast.expr] = []
+        #: whether a result was not right, so that it is looked for numbers by which training goes (``moving``)
+        self.shown_steering = False
         #: what a loss takes of a rank's part of the batch and not of each sample, as the result has shown, each with the call of the runtime round it
         self.shown_bent: dict[ast.expr, str] = {}
         #: which of them were put round their expressions together, so that it is not tried again
@@ -488,6 +491,11 @@ class Script:
     def course(self) -> Course:
         """What decides about the course of the training, for all ranks together."""
         return Course(self)
+
+    @cached_property
+    def moving(self) -> Moving:
+        """The numbers of the batch that move what outlives a step, as they are those of the global batch."""
+        return Moving(self)
 
     @cached_property
     def evaluations(self) -> tuple[evaluation.Evaluation, ...]:

@@ -17,6 +17,7 @@ from dpmigrate.judge import (
     backwards,
     bent,
     bound,
+    carried,
     chosen,
     classes,
     compared,
@@ -49,6 +50,7 @@ from dpmigrate.judge import (
 from dpmigrate.judge.bent import Bent
 from dpmigrate.judge.file_calls import SAVES, writes_by_mode
 from dpmigrate.judge.left_on_cpu import PASSED_IN, tensor_on_cpu
+from dpmigrate.judge.steering import Lies, all_lies, place, steering
 from dpmigrate.judge.shared_files import asked_before_writing, asked_early, written_anew, written_by_all
 from dpmigrate.judge.trial import Fault, Trial, before, executed
 from dpmigrate.program import Program
@@ -58,7 +60,7 @@ unfinished = files.unfinished
 _INVARIANTS = (
     bound, group, given, wrapped, sharded, epochs, streams, parted, raced, totals, own_totals, chosen, unused, backwards, files,
     devices, classes, counts, compared, used, weighted, left_on_cpu, moved_in_part, handlers, trackers, workers,
-    scaling, statistics, replicas, windows,
+    scaling, statistics, replicas, windows, carried,
 )  # fmt: skip
 
 
@@ -87,6 +89,8 @@ class Judgement:
     waits: tuple[ast.AST, ...] = ()
     #: questions about files that rank 0 is to be asked for all
     questions: tuple[ast.AST, ...] = ()
+    #: rank 0 decides by numbers of its own part of the training's samples
+    by_part: bool = False
     #: the program that was executed: the one asked for, or one of equal texts, whose nodes these are
     program: Program | None = None
 
@@ -97,7 +101,7 @@ class Judgement:
         """
         wanted = (
             wrapped.NAME, sharded.NAME, totals.NAME, totals.COUPLED, totals.APART, parted.NAME,
-            streams.NAME, streams.SEEDS, statistics.NAME, files.NAME, own_totals.NAME,
+            streams.NAME, streams.SEEDS, statistics.NAME, files.NAME, own_totals.NAME, carried.NAME,
         )  # fmt: skip
         found = (f for f in self.faults if not f.established and f.invariant in wanted)
         return tuple(dict.fromkeys(f"{f.place}: {f.words}" for f in found))
@@ -139,7 +143,7 @@ def judged(
     own = assumed.own_totals(case)
     return Judgement(
         found, sentences, own, _means(case), assumed.drawn(case), trains, totals.over_weights(case), bent.operands(case),
-        chosen.draws(case), files.waits(case), files.overtaken(case), case.result.program,
+        chosen.draws(case), files.waits(case), files.overtaken(case), any(True for _ in totals.decided_by_part(case)), case.result.program,
     )  # fmt: skip
 
 
@@ -160,6 +164,6 @@ def _means(case: Trial) -> bool:
 
 
 __all__ = [
-    "ALONE", "APART", "COUPLED", "PASSED_IN", "SAVES", "TOTALS", "Bent", "Fault", "Judgement", "Trial", "asked_before_writing", "asked_early", "before",
-    "executed", "faults", "judged", "tensor_on_cpu", "unfinished", "writes_by_mode", "written_anew", "written_by_all",
+    "ALONE", "APART", "COUPLED", "PASSED_IN", "SAVES", "TOTALS", "Bent", "Fault", "Judgement", "Lies", "Trial", "asked_before_writing", "asked_early", "before",
+    "executed", "faults", "judged", "all_lies", "place", "steering", "tensor_on_cpu", "unfinished", "writes_by_mode", "written_anew", "written_by_all",
 ]  # fmt: skip

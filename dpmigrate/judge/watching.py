@@ -83,6 +83,9 @@ class Watching(Tables):
     streams.
     """
 
+    #: whether each rank has its part of the batches of every loader, and not only of those that are divided
+    all_divided = False
+
     def call(
         self, m: Machine, name: str, arguments: Arguments, node: ast.AST, frame: Frame
     ) -> Value | None:
@@ -204,7 +207,7 @@ class Watching(Tables):
         judged.drew = False
         found = super()._about(m, atom, name, node, frame)
         if name == "__iter__" and found and made is not None and is_loader(m, made):
-            if not divided(m, made) and not _order_of_its_own(m, made):
+            if not self.all_divided and not divided(m, made) and not _order_of_its_own(m, made):
                 # every rank goes through all of it
                 if judged.drew:  # an execution that is known already does not say so again
                     judged.drawn_for.add(made.number)

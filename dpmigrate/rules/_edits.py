@@ -13,6 +13,7 @@ from dpmigrate.facts.decisions import By, decided, too_large
 from dpmigrate.facts.launch import EnvironmentWrite
 from dpmigrate.facts.losses import Loss, Norm
 from dpmigrate.facts.moves import moved_later
+from dpmigrate.facts.moving import Part
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.objects import wrap_argument
 from dpmigrate.facts.outside import downloads
@@ -161,10 +162,17 @@ _DECIDED = {By.ANY: "{ddp}.any_rank({{}})", By.ALL: "not {ddp}.any_rank(not {{}}
 def together(script: Script, test: ast.expr, *, number: bool = False) -> list[Edit] | None:
     """The test (or ``number``) as all ranks decide it; None where none of them has what would decide it for the whole batch."""
     parts = decided(script, test, number=number)
-    if parts is None or (number and any(p.by is By.MAIN and too_large(script, p.node) for p in parts)):
+    if parts is None:
+        return whole(script, script.moving.within(test))
+    if number and any(p.by is By.MAIN and too_large(script, p.node) for p in parts):
         return None
     truths = [_DECIDED[p.by].replace("{{}}", "bool({{}})") if p.by is By.MAIN and too_large(script, p.node) else _DECIDED[p.by] for p in parts]
     return [Wrapped(script.span(p.node), truth.format(ddp=script.ddp)) for p, truth in zip(parts, truths, strict=True)]
+
+
+def whole(script: Script, parts: Sequence[Part] | None) -> list[Edit] | None:
+    """Numbers of the batch as those of the global batch; None where they are not known."""
+    return [Wrapped(script.span(p.node), f"{script.ddp}.{p.by}({{}})") for p in dict.fromkeys(parts)] if parts is not None else None
 
 
 def read_as(script: Script, loss: Loss) -> str:

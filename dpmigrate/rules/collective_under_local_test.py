@@ -84,13 +84,14 @@ def collective_under_local_test(script: Script) -> Iterator[Hit]:
     for test in tests:
         yield alike(script, test, [together(script, test)], "all ranks must go the same way here: they wait for each other further on")
     for test in script.course.tests:
-        if test not in tests and not uniform(script.names, test, script.course.tests):
+        if test not in tests and not uniform(script.names, test, script.course.tests) and not script.moving.alike(test):
             yield alike(script, test, [together(script, test)], "all ranks must go the same way here: the ranks would diverge")
     for test in script.shown_draws:
         drawn = together(script, test)
         if test not in tests and test not in script.course.tests and drawn:
             yield alike(script, test, [drawn], "the draw is one for the whole batch: each rank would make another thing of its samples")
     for change, numbers in script.course.numbers:
+        numbers = [v for v in numbers if not script.moving.alike(v)]
         shared = {v: together(script, v, number=True) for v in numbers}
         for value in [v for v in numbers if shared[v] is None][:1] or numbers:
             hit = alike(script, value, [shared[value]], f"the ranks may have different values here for {change.kind.value}", _WHOLE)

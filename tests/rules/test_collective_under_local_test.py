@@ -116,12 +116,11 @@ _SLOWER = "\nfor g in optimizer.param_groups:\n    g['lr'] *= 0.9"
 @pytest.mark.parametrize(
     ("test", "lines"),
     [
-        pytest.param("loss.item() > last", ["if ddp.mean_all(loss.item()) > ddp.mean_all(last):"], id="the loss of a batch"),
+        pytest.param("loss.item() > last", ["if ddp.mean_all(loss.item()) > last:"], id="the loss of a batch"),
         pytest.param("math.isnan(loss.item())", ["if ddp.any_rank(math.isnan(loss.item())):"], id="no number"),
         pytest.param("random.random() < 0.1", ["if ddp.from_main(random.random() < 0.1):"], id="a draw"),
         pytest.param("time.time() > 9", ["if ddp.any_rank(time.time() > 9):"], id="a clock"),
         pytest.param("y.max() > 1", [], id="something else of the batch"),
-        pytest.param("lowest > 1", [], id="the lowest so far"),
     ],
 )
 def test_the_learning_rate_in_the_batch_loop(test: str, lines: list[str]) -> None:
@@ -132,6 +131,11 @@ def test_the_learning_rate_in_the_batch_loop(test: str, lines: list[str]) -> Non
         assert [line for line in after(**parts) if "ddp." in line and "if" in line] == lines
     else:
         assert refused("DPM511", **parts) == [test]
+
+
+def test_the_lowest_so_far_is_that_of_the_global_batches() -> None:
+    step = f"{STEP}lowest = min(lowest, loss.item())\nif lowest > 1:{_SLOWER.replace(chr(10), chr(10) + '    ')}"
+    assert "lowest = min(lowest, ddp.mean_all(loss.item()))" in after(before="lowest = 9.0", step=step)
 
 
 @pytest.mark.parametrize(
@@ -155,7 +159,7 @@ def test_gradients_that_are_changed(change: str, test: str, line: str) -> None:
 @pytest.mark.parametrize(
     ("value", "new"),
     [
-        pytest.param("0.1 * loss.item()", "ddp.mean_all(0.1 * loss.item())", id="of the loss"),
+        pytest.param("0.1 * loss.item()", "0.1 * ddp.mean_all(loss.item())", id="of the loss"),
         pytest.param("min(0.1, float(loss))", "min(0.1, ddp.mean_all(float(loss)))", id="bounded by the loss"),
         pytest.param("random.uniform(0.1, 0.2)", "ddp.from_main(random.uniform(0.1, 0.2))", id="drawn"),
         pytest.param("0.1 * y.max().item()", "", id="of something else of the batch"),
@@ -183,7 +187,8 @@ def test_rates_that_clocks_give(value: str, new: str, place: str) -> None:
     lines = f"rate = 1 / (1 + time.time() - start)\nfor g in optimizer.param_groups:\n    g['lr'] = {value}"
     parts = {"imports": "import time", "defs": "def left():\n    return 60 - time.perf_counter()", "before": "start = time.time()"}
     parts[place] = f"{STEP}{lines}" if place == "step" else lines
-    new = f"ddp.from_main({value})" if place == "epoch_end" and "loss" in value else new  # between the epochs numbers are rank 0's
+    both = "ddp.from_main(ddp.mean_all(loss.item()) * (time.time() - start))"
+    new = both if place == "epoch_end" and "loss" in value else new  # between the epochs numbers are rank 0's
     assert f"g['lr'] = {new}" in after(**parts)
 
 

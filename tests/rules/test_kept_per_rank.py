@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dpmigrate.model import Severity
-from tests.rules.program import STEP, found, hits, refused
+from tests.rules.program import STEP, after, found, hits, refused
 
 _DATA = """\
 train_set = TensorDataset(torch.randn(64, 8), torch.randint(0, 2, (64,)), torch.arange(64))
@@ -133,9 +133,6 @@ def test_nothing_to_say(parts: dict[str, str]) -> None:
         pytest.param("if epoch > 1:\n    table[idx] = out.detach()", _READ, id="under a test"),
         pytest.param("if epoch == 0:\n    table = torch.zeros(64, 2)\ntable[idx] = out.detach()", _READ, id="made in the first epoch"),
         pytest.param("table.mul_(0.9).add_(out.detach().mean(0), alpha=0.1)", _READ, id="a centre"),
-        pytest.param("table = 0.9 * table + 0.1 * out.detach().mean(0)", _READ, id="a centre, bound anew"),
-        pytest.param("table = table + (out - y[:, None]).mean().item()", _READ, id="a number is added"),
-        pytest.param("off = out.mean().item()\ntable = min(table + off, 1)", _READ, id="a number is added, by name"),
         pytest.param("if out.mean() > 0:\n    table *= 2", _READ, id="the batch decides"),
         pytest.param("put(table, idx, out)", _READ, id="by a helper"),
     ],
@@ -144,6 +141,29 @@ def test_a_table_that_training_reads(line: str, step: str) -> None:
     helper = "@torch.no_grad()\ndef put(held, k, rows):\n    held[k] = rows"
     (place,) = refused("DPM332", **_step(line, step), defs=helper)
     assert place in (line + "\n" + helper).replace("    ", "").split("\n")
+
+
+@pytest.mark.parametrize(
+    ("line", "moved"),
+    [
+        pytest.param("table = 0.9 * table + 0.1 * out.detach().mean(0)", "table = 0.9 * table + 0.1 * ddp.mean_all(out.detach().mean(0))", id="a centre, bound anew"),
+        pytest.param("table = table + (out - y[:, None]).mean().item()", "table = table + ddp.mean_all((out - y[:, None]).mean().item())", id="a number is added"),
+        pytest.param("off = out.mean().item()\ntable = min(table + off, 1)", "off = ddp.mean_all(out.mean().item())", id="a number is added, by name"),
+        pytest.param("held.update(out.mean().item())", "held.update(ddp.mean_all(out.mean().item()))", id="in an object"),
+        pytest.param("held(abs(out.mean().item()) ** 2)", "held(abs(ddp.mean_all(out.mean().item())) ** 2)", id="a function of a mean, to a call of an object"),
+        pytest.param("held.update((out.argmax(1) == y).sum().item() / len(y))", "held.update(ddp.mean_all((out.argmax(1) == y).sum().item() / len(y)))", id="a sum by its number"),
+        pytest.param("held.update((out.argmax(1) == y).sum().item())", "held.update(ddp.sum_all((out.argmax(1) == y).sum().item()))", id="a sum"),
+    ],
+)
+def test_what_moves_is_put_together(line: str, moved: str) -> None:
+    keeper = "class Keeper:\n    factor = 1.0\n\n    def update(self, q):\n        self.factor = 0.9 * self.factor + q\n\n    def __call__(self, q):\n        self.update(q)\n"
+    read = _OUT.format("loss = (each * table[idx].sum(1)).mean() * held.factor")
+    parts = _step(line, read) | {"before": f"{_TABLE}\nheld = Keeper()\nrates = []"}
+    assert moved in after(**parts, defs=keeper)
+
+
+def test_numbers_that_no_reduction_mends_stay() -> None:
+    assert refused("DPM332", **_step("table = table + out.std().item()", _READ)) == ["table = table + out.std().item()"]
 
 
 @pytest.mark.parametrize(
@@ -199,11 +219,7 @@ class Early(nn.Module):
     ("lines", "expected"),
     [
         pytest.param(["self.held[idx] = out.detach()", "out = out + self.held[idx]"], ["self.held[idx] = out.detach()"], id="an attribute of a loss"),
-        pytest.param(
-            ["self.center = 0.9 * self.center + 0.1 * out.detach().mean(0)", "out = out - self.center"],
-            ["self.center = 0.9 * self.center + 0.1 * out.detach().mean(0)"],
-            id="a centre of a loss",
-        ),
+        pytest.param(["self.center = 0.9 * self.center + 0.1 * out.detach().mean(0)", "out = out - self.center"], [], id="a centre of a loss, which is put together"),
         pytest.param(["self.held = torch.zeros(8, 2)", "self.held[idx] = out.detach()", "out = out + self.held[idx]"], [], id="made anew in each pass"),
         pytest.param(["self.held[idx] = out.detach()"], [], id="read by nobody"),
         pytest.param(["self.last = out", "out = self.last + 1"], [], id="kept for the pass"),
