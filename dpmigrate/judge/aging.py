@@ -40,7 +40,9 @@ class Aging(Accumulating):
             mark = self.heap.new(KEPT, KEPT, None, 0, key=KEPT).number
             for at, held in self.heap.since(self.heap.level - 1).items():
                 noted = isinstance(at[1], str) and at[1].startswith(_NOTES)
-                aged = _aged(held, mark) if held and not noted else held
+                if not held or noted:
+                    continue
+                aged = _aged(held, mark)
                 if aged is not held:
                     self.heap.narrow(at, aged)  # it is no other value
         return super()._one_turn(node, frame, *rest)
