@@ -23,10 +23,10 @@ from dpmigrate.facts.roles import Roles
 from dpmigrate.judge import (
     PASSED_IN,
     Lies,
+    all_lies,
     asked_before_writing,
     asked_early,
     before,
-    all_lies,
     place,
     steering,
     tensor_on_cpu,

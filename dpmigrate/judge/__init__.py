@@ -50,8 +50,8 @@ from dpmigrate.judge import (
 from dpmigrate.judge.bent import Bent
 from dpmigrate.judge.file_calls import SAVES, writes_by_mode
 from dpmigrate.judge.left_on_cpu import PASSED_IN, tensor_on_cpu
-from dpmigrate.judge.steering import Lies, all_lies, place, steering
 from dpmigrate.judge.shared_files import asked_before_writing, asked_early, written_anew, written_by_all
+from dpmigrate.judge.steering import Lies, all_lies, place, steering
 from dpmigrate.judge.trial import Fault, Trial, before, executed
 from dpmigrate.program import Program
 
@@ -164,6 +164,29 @@ def _means(case: Trial) -> bool:
 
 
 __all__ = [
-    "ALONE", "APART", "COUPLED", "PASSED_IN", "SAVES", "TOTALS", "Bent", "Fault", "Judgement", "Lies", "Trial", "asked_before_writing", "asked_early", "before",
-    "executed", "faults", "judged", "all_lies", "place", "steering", "tensor_on_cpu", "unfinished", "writes_by_mode", "written_anew", "written_by_all",
+    "ALONE",
+    "APART",
+    "COUPLED",
+    "PASSED_IN",
+    "SAVES",
+    "TOTALS",
+    "Bent",
+    "Fault",
+    "Judgement",
+    "Lies",
+    "Trial",
+    "all_lies",
+    "asked_before_writing",
+    "asked_early",
+    "before",
+    "executed",
+    "faults",
+    "judged",
+    "place",
+    "steering",
+    "tensor_on_cpu",
+    "unfinished",
+    "writes_by_mode",
+    "written_anew",
+    "written_by_all",
 ]  # fmt: skip

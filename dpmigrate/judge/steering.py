@@ -51,7 +51,7 @@ def all_lies(program: Program, whole: Collection[Place]) -> dict[Place, frozense
     """
     seen = _Lying(program, whole)
     seen.run()
-    return {} if seen.trace.ended is not None else {at: frozenset(found) for at, found in seen.lying.items()}
+    return {} if seen.trace.ended is not None else {at: frozenset(found) for at, found in seen.found.items()}
 
 
 def steering(program: Program) -> frozenset[Place]:
@@ -86,13 +86,13 @@ class _Lying(_Called):
     def __init__(self, program: Program, whole: Collection[Place]) -> None:
         super().__init__(program)
         self.whole = frozenset(whole)
-        self.lying: dict[Place, set[Lies]] = {}
+        self.found: dict[Place, set[Lies]] = {}
 
     def evaluate(self, node: ast.expr, frame: Frame) -> Value:
         found = super().evaluate(node, frame)
         at = place(node)
         plain = all(_plain(d) for d in data(found))
-        self.lying.setdefault(at, set()).add(Lies(placement_of(found), plain))
+        self.found.setdefault(at, set()).add(Lies(placement_of(found), plain))
         return _alike(found) if at in self.whole else found
 
 
