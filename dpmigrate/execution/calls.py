@@ -11,7 +11,7 @@ from dpmigrate.execution.arguments import Arguments, fits
 from dpmigrate.execution.instances import InstanceParts
 from dpmigrate.execution.joins import join
 from dpmigrate.execution.machine import Frame
-from dpmigrate.execution.objects import ELEMENTS, Object
+from dpmigrate.execution.objects import ELEMENTS, OF_A_LIBRARY, Object
 from dpmigrate.execution.values import (
     NONE,
     NOTHING,
@@ -237,6 +237,8 @@ class CallParts(InstanceParts):
             return result
         self.trace.miss(f"no table has {name}", node, frame.context)
         made = self.heap.new("opaque", name, node, frame.context)
+        if all(isinstance(a, Const | Setting | Foreign) for v in operands for a in v):
+            made.marks.add(OF_A_LIBRARY)
         return value(Ref(made.number))
 
     def _callbacks(self, arguments: Arguments, node: ast.AST, frame: Frame) -> None:

@@ -62,6 +62,8 @@ SCOPES = ("function", "pymodule")
 WEAK = ("instance", "list", "dict", "set", "any")
 #: objects of code that is not seen: a call of any method may change any field
 UNSEEN = ("opaque", "any")
+#: a mark of what code that is not seen has made of plain data alone: no object of the program's own classes
+OF_A_LIBRARY = "made of plain data"
 #: objects that may be made for one statement only
 OF_ONE_STATEMENT = (*WEAK, "slice", "iterator", "bar", "backward")
 #: objects that do not keep alive what they go over

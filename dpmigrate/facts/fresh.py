@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,8 @@ _CLOCKS = (
 _LISTS = ("glob.glob", "os.listdir")
 _LAZY_LISTS = ("glob.iglob", "os.walk")
 _LAZY_METHODS = ("glob", "rglob", "iterdir")
+#: functions and methods that read files: a name with a time in it, of which rank 0 alone writes the file
+_READS = re.compile(r"(read_\w+|imread|load(_\w+|txt|mat)?|fromfile|genfromtxt)$")
 _PATHS = frozenset(
     {"join", "makedirs", "mkdir", "open", "save", "SummaryWriter", "Path", "FileHandler", "basicConfig", "exists", "isdir", "load", "configure", "joinpath"}
 )
@@ -109,7 +112,7 @@ class _Flow:
         for a in names.ancestors(node):
             if isinstance(a, ast.Call) and not names.is_inside(node, a.func):
                 number = number or last(a.func) in ("int", "len")
-                if number and last(a.func) in _PATHS and not self._of_text(a):
+                if number and (last(a.func) in _PATHS or _READS.match(last(a.func))) and not self._of_text(a):
                     return True
                 if depth and self._given(a, inner, depth, number):
                     return True

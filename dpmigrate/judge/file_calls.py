@@ -24,9 +24,12 @@ from dpmigrate.execution.values import (
     Value,
     atom_placement,
     const,
+    data,
     known,
+    origins,
 )
 from dpmigrate.library.pure import family_of
+from dpmigrate.library.stdlib import CLOCK
 from dpmigrate.spelt_paths import SUFFIX, bare, folder, last, listed_folders, loops_of, makes_path, named, named_after
 
 if TYPE_CHECKING:
@@ -57,6 +60,13 @@ _QUESTIONS = frozenset({f"os.path.{n}" for n in ("exists", "isfile", "lexists", 
 _METHODS_OF_PATHS = frozenset({"exists", "is_file", "stat", "read_text", "read_bytes"})
 _LISTING_METHODS = frozenset({"iterdir", "glob", "rglob"})
 _READS = re.compile(r"(read_\w+|imread|mimread|load(txt|mat)?|fromfile|genfromtxt|open)$")
+
+
+def _only_by_clock(path: Value) -> bool:
+    """Whether nothing but a time makes a path another one on each rank."""
+    apart = [d for d in data(path) if d.placement.kind is Kind.PER_RANK]
+    made = [o.word for d in apart for o in origins(d.origin) if o.before is None]
+    return bool(made) and set(made) == {CLOCK} and all(isinstance(a, Data | Const | Setting) for a in path)
 
 
 def writes_by_mode(mode: object) -> bool:
@@ -134,11 +144,13 @@ class FileCall:
     @property
     def at_one_path(self) -> bool:
         """Whether the paths that are written are the same on every rank, as far as it is known; of what
-        is opened for writing that is taken for granted where nothing is known.
+        is opened for writing that is taken for granted where nothing is known. A time in a path is
+        rank 0's for all, once the program is migrated.
         """
         kinds = (Kind.UNIFORM, Kind.UNKNOWN) if self._opens else (Kind.UNIFORM,)
+        original = f"{RUNTIME}setup" not in self._m.trace.foreign
         found = [v for _, v in self.written()]
-        return all(v and all(isinstance(a, Const | Setting) or atom_placement(a).kind in kinds for a in v) for v in found)
+        return all(v and (all(isinstance(a, Const | Setting) or atom_placement(a).kind in kinds for a in v) or (original and _only_by_clock(v))) for v in found)
 
     def keys_asked(self) -> frozenset[str]:
         """The files, or folders, that are asked for."""
@@ -235,7 +247,7 @@ class FileCall:
         """Whether a value is a path, by its text or by how it is made or called."""
         if not v or any(isinstance(a, Ref | Bound | Foreign | Unknown) for a in v):
             return False
-        if any(isinstance(a, Data) and a.kind != "text" for a in v):
+        if any(isinstance(a, Data) and a.kind != "text" for a in v) and not _only_by_clock(v):
             return False
         words = [w for a in v for w in (a if isinstance(a, Const) else getattr(a, "default", None),) if isinstance(w, Const)]
         if any(not isinstance(w.value, str) for w in words):

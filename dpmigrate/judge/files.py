@@ -23,7 +23,7 @@ from dpmigrate.execution.values import (
 )
 from dpmigrate.judge.file_order import early, hasty
 from dpmigrate.judge.judged import Judged
-from dpmigrate.judge.shared_files import asked_early, written_anew, written_by_all
+from dpmigrate.judge.shared_files import asked_early, read_apart, written_anew, written_by_all
 from dpmigrate.judge.trial import Fault, Trial
 from dpmigrate.library.module_tree import MODULES, owned
 from dpmigrate.library.stdlib import CLOCK
@@ -54,6 +54,8 @@ def faults(trial: Trial) -> Iterator[Fault]:
     yield from _asked_before_turns(trial)
     for node in written_by_all(trial.result):
         yield trial.fault(node, ALONE, "every rank writes this file")
+    for node in read_apart(trial.result):
+        yield trial.fault(node, ALONE, "each rank reads a file of another name here: the time is in it")
     for node in asked_early(trial.result):
         words = "rank 0 may still be writing the file that this asks for: barrier() is missing"
         yield trial.fault(node, NAME, words)

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.engine import Execution
 from dpmigrate.execution.machine import PROCESS, Frame
-from dpmigrate.execution.objects import Location
+from dpmigrate.execution.objects import OF_A_LIBRARY, Location
+from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import (
     NOTHING,
     Atom,
@@ -28,10 +29,13 @@ from dpmigrate.execution.values import (
     Unknown,
     Value,
     const,
+    data,
+    origins,
 )
 from dpmigrate.judge.file_calls import RUNTIME, FileCall
 from dpmigrate.judge.idle_questions import without_effect
 from dpmigrate.library.files import FIRST
+from dpmigrate.library.stdlib import CLOCK
 
 if TYPE_CHECKING:
     from dpmigrate.judge.judged import Judged
@@ -40,6 +44,8 @@ if TYPE_CHECKING:
 WRITES, ASKS = "judge file written", "judge file asked for"
 #: the event of a file that rank 0 writes while the others may be reading it
 REWRITES = "judge file written anew"
+#: the event of a file that every rank reads under another name
+APART = "judge file of another name"
 #: the event of a question about a file that rank 0 writes before the ranks meet again
 OVERTAKES = "judge file written after a question"
 #: a field of the process: the files that rank 0 alone has written since the ranks met
@@ -58,6 +64,8 @@ def noted(m: Judged, callee: Value, arguments: Arguments, node: ast.AST, frame: 
         return
     call = FileCall(m, name, arguments, node, frame)
     written = list(call.written())
+    if not written and m.parted is None and any(map(by_clock, (v for _, v in call.read()))):
+        m.event(APART, node, frame)
     asked = frozenset[str]() if written or node in without_effect(m.program) else call.keys_asked()
     if not (written or asked) or m.heap.read(FIRST) == const(True):  # in turn the others come when it is there
         return
@@ -83,6 +91,17 @@ def noted(m: Judged, callee: Value, arguments: Arguments, node: ast.AST, frame: 
         m.asked_at[place] = node
         _remember(m, ASKED, frozenset(f"{place} {k}" for k in asked))
         _remember(m, READING, frozenset(k for e, _ in call.read() for k in call.entries(e)))
+
+
+def by_clock(path: Value) -> bool:
+    """Whether a path has a time in it, of which each rank has its own."""
+    times = (d for d in data(path) if d.placement.kind is Kind.PER_RANK)
+    return any(o.word == CLOCK for d in times for o in origins(d.origin))
+
+
+def read_apart(m: Execution) -> Iterator[ast.AST]:
+    """The calls by which every rank reads a file whose name has a time in it."""
+    return _of_all(m, APART)
 
 
 def written_by_all(m: Execution) -> Iterator[ast.AST]:
@@ -139,6 +158,7 @@ def called(m: Judged, atom: Atom, node: ast.AST) -> str:
     func = getattr(node, "func", None)
     made = m.object(atom.receiver if isinstance(atom, Method) else atom)
     unseen = isinstance(atom, Method | Unknown | Data | Setting) if made is None else made.kind in ("any", "opaque")
-    if not unseen or isinstance(atom, Bound) or not isinstance(func, ast.Attribute) or func.attr in m.own_names:
+    if not unseen or isinstance(atom, Bound) or not isinstance(func, ast.Attribute):
         return ""
-    return f".{func.attr}"
+    own = func.attr in m.own_names and not (made is not None and OF_A_LIBRARY in made.marks)
+    return "" if own else f".{func.attr}"

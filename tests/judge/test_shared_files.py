@@ -10,6 +10,7 @@ from tests.judge.trained import result
 _ALL = "every rank writes this file"
 _EARLY = "rank 0 may still be writing the file that this asks for: barrier() is missing"
 _ANEW = "other ranks may still be reading the file of this folder that rank 0 writes here"
+_OTHER = "each rank reads a file of another name here: the time is in it"
 _HEAD = "import glob, lib, os\nimport h5py\nfrom PIL import Image\nfrom pathlib import Path\n"
 
 
@@ -47,12 +48,27 @@ def _said(last: str) -> list[str]:
         ("lib.Thing().save('word')", False),
         ("lib.Thing().save(3)", False),
         ("lib.Thing().write('a.txt')", False),
-        ("class Thing:\n    def save(self, path):\n        pass\nThing().save('a.obj')\nlib.Thing().save('a.obj')", False),
+        ("class Thing:\n    def save(self, path):\n        pass\nThing().save('a.obj')\nlib.Thing().save('a.obj')", True),
+        ("class Thing:\n    def save(self, path):\n        pass\nThing().save('a.obj')\nlib.kept(Thing()).save('a.obj')", False),
         ("class Data(torch.utils.data.Dataset):\n    def __getitem__(self, i):\n        lib.Thing().keep('a.obj')\nData()[0]", False),
     ],
 )
 def test_what_is_named_like_saving(last: str, wrong: bool) -> None:
     assert (_ALL in _said(last)) is wrong
+
+
+@pytest.mark.parametrize(
+    ("last", "wrong"),
+    [
+        ("import time\nimport pandas as pd\npd.read_csv(f'{time.time()}.csv')", True),
+        ("import time\nimport pandas as pd\np = time.strftime('%d') + '.csv'\nopen(p).read()", True),
+        ("import time\nimport pandas as pd\np = ddp.from_main(time.time())\npd.read_csv(f'{p}.csv')", False),
+        ("import time\nimport pandas as pd\nif ddp.is_main():\n    pd.read_csv(f'{time.time()}.csv')", False),
+        ("import time\nimport pandas as pd\nfor i in range(int(time.time()) * 0 + 2):\n    pd.read_csv('a.csv')", False),
+    ],
+)
+def test_a_time_in_the_name_of_a_file_that_is_read(last: str, wrong: bool) -> None:
+    assert (_OTHER in _said(last)) is wrong
 
 
 @pytest.mark.parametrize(
