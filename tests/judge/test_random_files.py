@@ -14,7 +14,7 @@ from tests.judge import random_files
 
 ROOT = Path(__file__).resolve().parents[2]
 #: programs of one run of the tests; ``python -m tests.judge.file_verdicts`` tries as many as one likes
-COUNT = 5
+COUNT = 3
 #: a program at two ranks in which one of them reads what rank 0 writes, and in which no barrier stands
 _RACE = """\
 import os
