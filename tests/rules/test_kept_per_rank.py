@@ -132,7 +132,6 @@ def test_nothing_to_say(parts: dict[str, str]) -> None:
         pytest.param("with torch.no_grad():\n    table[idx] = out", _READ, id="under no_grad"),
         pytest.param("if epoch > 1:\n    table[idx] = out.detach()", _READ, id="under a test"),
         pytest.param("if epoch == 0:\n    table = torch.zeros(64, 2)\ntable[idx] = out.detach()", _READ, id="made in the first epoch"),
-        pytest.param("table.mul_(0.9).add_(out.detach().mean(0), alpha=0.1)", _READ, id="a centre"),
         pytest.param("if out.mean() > 0:\n    table *= 2", _READ, id="the batch decides"),
         pytest.param("put(table, idx, out)", _READ, id="by a helper"),
     ],
@@ -147,6 +146,7 @@ def test_a_table_that_training_reads(line: str, step: str) -> None:
     ("line", "moved"),
     [
         pytest.param("table = 0.9 * table + 0.1 * out.detach().mean(0)", "table = 0.9 * table + 0.1 * ddp.mean_all(out.detach().mean(0))", id="a centre, bound anew"),
+        pytest.param("table.mul_(0.9).add_(out.detach().mean(0), alpha=0.1)", "table.mul_(0.9).add_(ddp.mean_all(out.detach().mean(0)), alpha=0.1)", id="a centre"),
         pytest.param("table = table + (out - y[:, None]).mean().item()", "table = table + ddp.mean_all((out - y[:, None]).mean().item())", id="a number is added"),
         pytest.param("off = out.mean().item()\ntable = min(table + off, 1)", "off = ddp.mean_all(out.mean().item())", id="a number is added, by name"),
         pytest.param("held.update(out.mean().item())", "held.update(ddp.mean_all(out.mean().item()))", id="in an object"),
