@@ -10,6 +10,8 @@ from collections.abc import Iterator
 _TEXTS = ("str", "Path", "fspath", "abspath", "realpath", "main_path", "PurePath")
 #: words in the names of variables that hold paths
 _WORDS = re.compile(r"path|file|folder|(^|_)(f?name|dir|out|dest|dst)(_|$)", re.IGNORECASE)
+#: the names of functions of libraries that read a file
+READS = re.compile(r"(read_\w+|imread|mimread|load(txt|mat)?|fromfile|genfromtxt|open)$")
 #: the end of a path, or a folder in it
 SUFFIX = re.compile(r"\.[A-Za-z]\w{0,6}$|/")
 

@@ -27,7 +27,7 @@ from dpmigrate.judge import (
     asked_before_writing,
     asked_early,
     before,
-    place,
+    span,
     steering,
     tensor_on_cpu,
     unfinished,
@@ -48,7 +48,7 @@ class Executed:
     def __init__(self, program: Program) -> None:
         self._program = program
         self._ran: set[Place] | None = None
-        self._steering: frozenset[tuple[int, int, int, int]] | None = None
+        self._steering: frozenset[tuple[int, ...]] | None = None
 
     def passed_on(self, loop: ast.AST) -> set[Place] | None:
         """Where the loaders are made whose batches a loop takes one by one as they come; None where that is not known."""
@@ -94,14 +94,14 @@ class Executed:
         """How expressions lie across ranks of which each has a part of every batch, given that some are those of the ``whole`` batch; of what is not
         known, or was not come to, nothing.
         """
-        found = all_lies(self._program, {place(n) for n in whole})
-        return lambda node: found.get(place(node), frozenset())
+        found = all_lies(self._program, {span(n) for n in whole})
+        return lambda node: found.get(span(node), frozenset())
 
     def steering(self, call: ast.AST) -> bool:
         """Whether a call makes a number of a batch by which training goes after its step, or beside its loss."""
         if self._steering is None:
             self._steering = steering(self._program)
-        return place(call) in self._steering
+        return span(call) in self._steering
 
     @property
     def unknown(self) -> set[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ from dpmigrate.facts.definitions import arguments
 from dpmigrate.facts.library import CLOCKS, EXIST_METHODS, EXISTS
 from dpmigrate.facts.names import FunctionNode, Loop, last
 from dpmigrate.facts.nodes import children, walk
+from dpmigrate.spelt_paths import READS
 
 if TYPE_CHECKING:
     from dpmigrate.facts.script import Script
@@ -23,8 +23,6 @@ _CLOCKS = (
 _LISTS = ("glob.glob", "os.listdir")
 _LAZY_LISTS = ("glob.iglob", "os.walk")
 _LAZY_METHODS = ("glob", "rglob", "iterdir")
-#: functions and methods that read files: a name with a time in it, of which rank 0 alone writes the file
-_READS = re.compile(r"(read_\w+|imread|load(_\w+|txt|mat)?|fromfile|genfromtxt)$")
 _PATHS = frozenset(
     {"join", "makedirs", "mkdir", "open", "save", "SummaryWriter", "Path", "FileHandler", "basicConfig", "exists", "isdir", "load", "configure", "joinpath"}
 )
@@ -112,7 +110,7 @@ class _Flow:
         for a in names.ancestors(node):
             if isinstance(a, ast.Call) and not names.is_inside(node, a.func):
                 number = number or last(a.func) in ("int", "len")
-                if number and (last(a.func) in _PATHS or _READS.match(last(a.func))) and not self._of_text(a):
+                if number and (last(a.func) in _PATHS or READS.match(last(a.func))) and not self._of_text(a):
                     return True
                 if depth and self._given(a, inner, depth, number):
                     return True

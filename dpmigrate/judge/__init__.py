@@ -50,8 +50,9 @@ from dpmigrate.judge import (
 from dpmigrate.judge.bent import Bent
 from dpmigrate.judge.file_calls import SAVES, writes_by_mode
 from dpmigrate.judge.left_on_cpu import PASSED_IN, tensor_on_cpu
+from dpmigrate.judge.lying import span
 from dpmigrate.judge.shared_files import asked_before_writing, asked_early, written_anew, written_by_all
-from dpmigrate.judge.steering import Lies, all_lies, place, steering
+from dpmigrate.judge.steering import Lies, all_lies, steering
 from dpmigrate.judge.trial import Fault, Trial, before, executed
 from dpmigrate.program import Program
 
@@ -182,7 +183,7 @@ __all__ = [
     "executed",
     "faults",
     "judged",
-    "place",
+    "span",
     "steering",
     "tensor_on_cpu",
     "unfinished",

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dpmigrate.execution import placements
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.trace import Event
-from dpmigrate.execution.values import Data, Value, const, data
+from dpmigrate.execution.values import Const, Data, Value, data
 from dpmigrate.judge.aging import KEPT
 from dpmigrate.judge.totals import by_a_draw, trained_on
 from dpmigrate.judge.trial import Fault, Trial
@@ -64,4 +64,4 @@ def _of_models(trial: Trial, d: Data) -> bool:
 
 
 def _text(name: Value) -> str:
-    return next((str(a.value) for a in name if const(getattr(a, "value", None)) == (a,)), "an attribute") if name else "an attribute"  # type: ignore[union-attr]
+    return next((str(a.value) for a in name if isinstance(a, Const)), "an attribute")

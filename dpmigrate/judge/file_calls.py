@@ -30,7 +30,7 @@ from dpmigrate.execution.values import (
 )
 from dpmigrate.library.pure import family_of
 from dpmigrate.library.stdlib import CLOCK
-from dpmigrate.spelt_paths import SUFFIX, bare, folder, last, listed_folders, loops_of, makes_path, named, named_after
+from dpmigrate.spelt_paths import READS, SUFFIX, bare, folder, last, listed_folders, loops_of, makes_path, named, named_after
 
 if TYPE_CHECKING:
     from dpmigrate.judge.judged import Judged
@@ -59,14 +59,21 @@ _LISTING = frozenset({"listdir", "scandir", "walk", "glob", "iglob", "rglob", "i
 _QUESTIONS = frozenset({f"os.path.{n}" for n in ("exists", "isfile", "lexists", "getsize", "getmtime", "getctime")} | {"os.stat"})
 _METHODS_OF_PATHS = frozenset({"exists", "is_file", "stat", "read_text", "read_bytes"})
 _LISTING_METHODS = frozenset({"iterdir", "glob", "rglob"})
-_READS = re.compile(r"(read_\w+|imread|mimread|load(txt|mat)?|fromfile|genfromtxt|open)$")
+
+
+def by_clock(path: Value) -> bool:
+    """Whether a path has a time in it, of which each rank has its own."""
+    return CLOCK in {o.word for d in _apart(path) for o in origins(d.origin)}
 
 
 def _only_by_clock(path: Value) -> bool:
     """Whether nothing but a time makes a path another one on each rank."""
-    apart = [d for d in data(path) if d.placement.kind is Kind.PER_RANK]
-    made = [o.word for d in apart for o in origins(d.origin) if o.before is None]
+    made = [o.word for d in _apart(path) for o in origins(d.origin) if o.before is None]
     return bool(made) and set(made) == {CLOCK} and all(isinstance(a, Data | Const | Setting) for a in path)
+
+
+def _apart(path: Value) -> list[Data]:
+    return [d for d in data(path) if d.placement.kind is Kind.PER_RANK]
 
 
 def writes_by_mode(mode: object) -> bool:
@@ -178,7 +185,7 @@ class FileCall:
 
     @property
     def _reads(self) -> bool:
-        return not self._method and _READS.match(self._word) is not None and not self._name.startswith(("torch.", RUNTIME))
+        return not self._method and READS.match(self._word) is not None and not self._name.startswith(("torch.", RUNTIME))
 
     def keys(self, path: ast.expr, v: Value) -> Iterator[str]:
         """What a path is known by: its text where it has one, and how it is written in its scope."""

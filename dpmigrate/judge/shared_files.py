@@ -16,7 +16,6 @@ from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.engine import Execution
 from dpmigrate.execution.machine import PROCESS, Frame
 from dpmigrate.execution.objects import OF_A_LIBRARY, Location
-from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import (
     NOTHING,
     Atom,
@@ -29,13 +28,10 @@ from dpmigrate.execution.values import (
     Unknown,
     Value,
     const,
-    data,
-    origins,
 )
-from dpmigrate.judge.file_calls import RUNTIME, FileCall
+from dpmigrate.judge.file_calls import RUNTIME, FileCall, by_clock
 from dpmigrate.judge.idle_questions import without_effect
 from dpmigrate.library.files import FIRST
-from dpmigrate.library.stdlib import CLOCK
 
 if TYPE_CHECKING:
     from dpmigrate.judge.judged import Judged
@@ -91,12 +87,6 @@ def noted(m: Judged, callee: Value, arguments: Arguments, node: ast.AST, frame: 
         m.asked_at[place] = node
         _remember(m, ASKED, frozenset(f"{place} {k}" for k in asked))
         _remember(m, READING, frozenset(k for e, _ in call.read() for k in call.entries(e)))
-
-
-def by_clock(path: Value) -> bool:
-    """Whether a path has a time in it, of which each rank has its own."""
-    times = (d for d in data(path) if d.placement.kind is Kind.PER_RANK)
-    return any(o.word == CLOCK for d in times for o in origins(d.origin))
 
 
 def read_apart(m: Execution) -> Iterator[ast.AST]:

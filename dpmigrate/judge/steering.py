@@ -16,12 +16,11 @@ from dpmigrate.execution.placements import Kind, Placement
 from dpmigrate.execution.values import NOTHING, Atom, Data, Differs, Value, data, placement_of
 from dpmigrate.judge.aging import KEPT
 from dpmigrate.judge.judged import Judged
+from dpmigrate.judge.lying import Span, span
 from dpmigrate.judge.watching import Watching
 from dpmigrate.library.module_tree import is_module
 from dpmigrate.program import Program
 
-#: line and column of an expression's beginning and end
-Place = tuple[int, int, int, int]
 #: the kind of what marks data with the call that has made a number of a batch
 _NUMBER = "number of a batch"
 #: what is neither of each sample, nor the same on all ranks
@@ -40,12 +39,7 @@ class Lies(NamedTuple):
     plain: bool
 
 
-def place(node: ast.AST) -> Place:
-    """Where an expression stands."""
-    return (getattr(node, "lineno", 0), getattr(node, "col_offset", 0), getattr(node, "end_lineno", 0), getattr(node, "end_col_offset", 0))
-
-
-def all_lies(program: Program, whole: Collection[Place]) -> dict[Place, frozenset[Lies]]:
+def all_lies(program: Program, whole: Collection[Span]) -> dict[Span, frozenset[Lies]]:
     """How each expression lies, in all contexts, given that those of some places are ``whole``: what they are made of has
     been put together over the ranks. Nothing is known of a program whose execution is not finished.
     """
@@ -54,14 +48,14 @@ def all_lies(program: Program, whole: Collection[Place]) -> dict[Place, frozense
     return {} if seen.trace.ended is not None else {at: frozenset(found) for at, found in seen.found.items()}
 
 
-def steering(program: Program) -> frozenset[Place]:
+def steering(program: Program) -> frozenset[Span]:
     """The calls, and quotients of sums, that make the numbers of a batch by which training goes after its step, or beside its loss: what moves
     a number that a later step uses, wherever it is kept; what sets an optimizer, bounds or changes gradients, or decides
     whether a step trains.
     """
     seen = _Numbers(program)
     seen.run()
-    return frozenset() if seen.trace.ended is not None else frozenset(place(seen.made[n]) for n in seen.steering())
+    return frozenset() if seen.trace.ended is not None else frozenset(span(seen.made[n]) for n in seen.steering())
 
 
 class _Divided(Watching):
@@ -83,14 +77,14 @@ class _Called(Judged):
 class _Lying(_Called):
     """An execution that notes how expressions lie."""
 
-    def __init__(self, program: Program, whole: Collection[Place]) -> None:
+    def __init__(self, program: Program, whole: Collection[Span]) -> None:
         super().__init__(program)
         self.whole = frozenset(whole)
-        self.found: dict[Place, set[Lies]] = {}
+        self.found: dict[Span, set[Lies]] = {}
 
     def evaluate(self, node: ast.expr, frame: Frame) -> Value:
         found = super().evaluate(node, frame)
-        at = place(node)
+        at = span(node)
         plain = all(_plain(d) for d in data(found))
         self.found.setdefault(at, set()).add(Lies(placement_of(found), plain))
         return _alike(found) if at in self.whole else found
@@ -106,7 +100,7 @@ class _Numbers(_Called):
         #: the calls, by their marks
         self.made: dict[int, ast.expr] = {}
         #: what expressions have given last
-        self.latest: dict[Place, Value] = {}
+        self.latest: dict[Span, Value] = {}
         #: those of them that are sums over the rank's samples
         self.sums: set[int] = set()
 
@@ -114,14 +108,14 @@ class _Numbers(_Called):
         found = super().evaluate(node, frame)
         is_new = partial(self._is_new, node) if isinstance(node, ast.Call) else self._is_mean_of_sums
         if not isinstance(node, ast.Call | ast.BinOp) or not any(map(is_new, data(found))):
-            self.latest[place(node)] = found
+            self.latest[span(node)] = found
             return found
-        mark = self.heap.new(_NUMBER, _NUMBER, None, 0, key=place(node)).number
+        mark = self.heap.new(_NUMBER, _NUMBER, None, 0, key=span(node)).number
         self.made[mark] = node
         if placement_of(found) in (placements.SUM, placements.size()):
             self.sums.add(mark)
         found = tuple(a._replace(marks=(a.marks - self.sums) | {mark}) if isinstance(a, Data) and is_new(a) else a for a in found)
-        self.latest[place(node)] = found
+        self.latest[span(node)] = found
         return found
 
     def _is_mean_of_sums(self, d: Data) -> bool:
@@ -137,7 +131,7 @@ class _Numbers(_Called):
             return True
         method = [call.func.value] if isinstance(call.func, ast.Attribute) else []
         operands = (n for n in (*method, *call.args, *(k.value for k in call.keywords)))
-        given = [x for n in operands for x in data(self.latest.get(place(n), NOTHING), deep=True)]
+        given = [x for n in operands for x in data(self.latest.get(span(n), NOTHING), deep=True)]
         fresh = any(not _plain(x) or x.placement.kind is Kind.ROWS for x in given)
         return fresh and self.made.keys() & d.marks <= {m for x in given for m in x.marks}
 
