@@ -56,7 +56,10 @@ def faults(trial: Trial) -> Iterator[Fault]:
         yield trial.fault(node, ALONE, "every rank writes this file")
     for node in read_apart(trial.result):
         yield trial.fault(node, ALONE, "each rank reads a file of another name here: the time is in it")
+    told = set(early(trial.result))  # by the order of what is done with the file
     for node in asked_early(trial.result):
+        if node in told:
+            continue
         words = "rank 0 may still be writing the file that this asks for: barrier() is missing"
         yield trial.fault(node, NAME, words)
     for node in written_anew(trial.result):
@@ -70,7 +73,7 @@ def faults(trial: Trial) -> Iterator[Fault]:
                 if d.placement.kind is Kind.PER_RANK and event.values["of a sample"] == const(False):
                     yield trial.fault(event.node, ALONE, f"each rank reads a file of another name here: {trial.since(d)}")
             found = unfinished(event)
-            if found is not None:
+            if found is not None and event.node not in told:
                 words = "rank 0 may still be writing the file that this reads: barrier() is missing"
                 yield trial.fault(event.node, NAME, words, established=found)
     taken = trial.original is not None and any(_named_by_wrapper(Trial(trial.original), "state"))

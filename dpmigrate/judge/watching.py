@@ -59,7 +59,7 @@ from dpmigrate.judge.notes import (
     wrappers,
 )
 from dpmigrate.judge.redrawn import redrawn
-from dpmigrate.library.batches import divided
+from dpmigrate.library.batches import BLOCKS, WHOLE, divided
 from dpmigrate.library.collating import assembled
 from dpmigrate.library.files import FIRST
 from dpmigrate.library.forward_pass import each_data, reaching
@@ -200,7 +200,9 @@ class Watching(Tables):
                 "judge pass", node, frame, loader=value(Ref(made.number)), told=told, apart=apart, again=again,
                 stream=stream, **own,
             )  # fmt: skip
-            for at in () if node in peeks(cast("Execution", m).program) else places:
+            # what goes through the whole data set has a sampler of its own
+            undivided = m.heap.read((made.number, "dealt")) in (const(WHOLE), const(BLOCKS))
+            for at in () if undivided or node in peeks(cast("Execution", m).program) else places:
                 m.heap.write(at, USED)
                 m.heap.write((at[0], LAST_EPOCH), m.heap.read((at[0], EPOCH)) or NONE)
         judged = cast("Judged", m)

@@ -435,7 +435,7 @@ READ_BACK = RIGHT.replace("    ddp.save(model.module.state_dict(), \"net.pt\")\n
     ("path", "between", "read", "known"),
     [
         ("'net.pt'", "", "'net.pt'", True),
-        ("open('options').read()", "", "path", False),
+        ("open('options').read()", "", "path", True),
         ("'net.pt'", "    ddp.barrier()", "path", None),
         ("open('options').read()", "    ddp.barrier()", "path", None),
         ("'net.pt'", "", "'other.pt'", None),

@@ -95,7 +95,7 @@ def test_the_right_program_has_no_fault() -> None:
     ],
 )
 def test_no_rank_writes_a_parameter_by_itself(turn: str, right: bool) -> None:
-    assert told(turn=turn) == ([] if right else [(replicas.NAME, True)])
+    assert [t for t in told(turn=turn) if t[0] == replicas.NAME] == ([] if right else [(replicas.NAME, True)])
 
 
 @pytest.mark.parametrize("line", ["net.reset_parameters()", "nn.init.normal_(net.weight)", "nn.init.normal_(model.module.weight)"])
@@ -115,7 +115,7 @@ def test_weights_are_drawn_from_a_stream_of_all_ranks(line: str) -> None:
     ],
 )
 def test_no_rank_sets_its_optimizer_by_itself(turn: str, right: bool) -> None:
-    assert told(turn=turn) == ([] if right else [(replicas.NAME, True)])
+    assert [t for t in told(turn=turn) if t[0] == replicas.NAME] == ([] if right else [(replicas.NAME, True)])
 
 
 @pytest.mark.parametrize(("given", "right"), [("total", False), ("loss.item()", False), ("ddp.sum_all(total)", True), ("epoch", True)])
