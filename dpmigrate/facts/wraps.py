@@ -75,6 +75,7 @@ class Wrapping:
         self.removed: set[ast.Call] = set()
         self.problems: list[tuple[ast.AST, Told]] = []
         self._known = (0, 0)
+        self._parts: set[Key] = set()  # variables of elements that are wrapped
         self._kept: set[ast.AST] = set()  # arguments by which an object gets a model that it trains with
         self._existing()
         self._refresh()
@@ -351,7 +352,10 @@ class Wrapping:
                     self.wraps.append(Wrap("part", self.names.statement(place), ast.unparse(place), place))
                 continue
             key = next(self.values.keys(place))
+            if key in self._parts:  # the expression is this variable
+                return False
             if not any(w.key == key for w in self.wraps):
+                self._parts.add(key)
                 self._place(key, place)
         return True
 

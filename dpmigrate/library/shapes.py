@@ -169,7 +169,9 @@ def unsqueeze(site: Site) -> Value:
         return site.unknown(f"the axis of {site.word}")
     axes = found.axes + 1 if found.axes is not None else None
     if dim < 0:
-        if axes is None and dim != -1:
+        # sequences that are padded have two axes at least: the new one comes behind the samples
+        behind = dim == -1 or (dim == -2 and found.placement.padded and not found.placement.axis)
+        if axes is None and not behind:
             return site.unknown(f"the axis of {site.word}")
         dim = dim + axes if axes is not None else found.placement.axis + 1
     axis = found.placement.axis + (1 if dim <= found.placement.axis else 0)
