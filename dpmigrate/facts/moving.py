@@ -70,15 +70,21 @@ class Moving:
 
     @cached_property
     def _lies(self) -> Callable[[ast.AST], frozenset[Lies]]:
-        return self._script.executed.lying(self.numbers)
+        """How expressions lie where the numbers are those of the global batch which can be made so: what is made of the others is each rank's own."""
+        numbers = self.numbers
+        while True:
+            lies = self._script.executed.lying(numbers)
+            whole = [n for n in numbers if _same(lies(n)) or _by(lies(n))]
+            if len(whole) == len(numbers):
+                return lies
+            numbers = whole
 
     def alike(self, node: ast.expr) -> bool:
         """Whether a value is the same on all ranks then: one that was come to, in all contexts, and no draw."""
         if any(p.node is node for p in self.parts):
             return True
         lies = self._lies(node) if self.parts else frozenset()
-        same = bool(lies) and all(one.placement.kind in placements.EQUAL for one in lies)
-        return same and not any(self._draws(n) for n, _ in origins(self._script.roles, node, set(self.numbers)))
+        return _same(lies) and not any(self._draws(n) for n, _ in origins(self._script.roles, node, set(self.numbers)))
 
     def _draws(self, node: ast.AST) -> bool:
         """Whether a step draws here, each rank for itself."""
@@ -112,6 +118,11 @@ class Moving:
         if isinstance(above, ast.Call) and above.args == [node] and names.dotted(above.func) == "?.float":
             return self._taken(above)
         return node
+
+
+def _same(lies: frozenset[Lies]) -> bool:
+    """Whether an expression is the same on all ranks, in all contexts in which it was come to."""
+    return bool(lies) and all(one.placement.kind in placements.EQUAL for one in lies)
 
 
 def _by(lies: frozenset[Lies]) -> str:

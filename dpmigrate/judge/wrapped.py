@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dpmigrate.execution.engine import Execution
 from dpmigrate.execution.trace import Event
 from dpmigrate.execution.values import Const, const, data
-from dpmigrate.judge.notes import SYNCHRONISED
+from dpmigrate.judge.notes import COMPLETED, FRESH, SYNCHRONISED
 from dpmigrate.judge.trial import Fault, Trial
 
 NAME = "trained parameters are wrapped"
@@ -51,16 +51,18 @@ def faults(trial: Trial) -> Iterator[Fault]:
         )
         yield trial.fault(event.node, NAME, words)
     seen = False
+    late = _without_forward(trial)
     for node, loss in trial.losses():
         seen = True
         wrappers = [n for n in loss.reached if objects[n].name in SYNCHRONISED]
         inside: set[int] = set()
+        averaged = {p for n in wrappers if objects[n].name in COMPLETED and n not in late for p in trial.owned(n)}
         for wrapper in wrappers:
             inside |= trial.owned(wrapper)
         for number in sorted(n for n in loss.reached if objects[n].kind == "bare"):
             made = objects[number]
             parts = trial.owned(made.extra) & trial.trained
-            if any(trial.has_parameters(objects[n]) for n in parts):
+            if any(trial.has_parameters(objects[n]) for n in parts - averaged):
                 # beside a call of the wrapper DDP averages it as well, if both are in each backward
                 words = f"{made.name} is called past its wrapper"
                 yield trial.fault(
@@ -81,6 +83,14 @@ def faults(trial: Trial) -> Iterator[Fault]:
     if not seen:
         words = f"no loss is seen that comes to what an optimizer steps{trial.why_no_loss}"
         yield trial.fault(None, NAME, words, established=False)
+
+
+def _without_forward(trial: Trial) -> set[int]:
+    """The wrappers through which a backward may go with no forward since another one. After a forward the backward averages what it comes to,
+    also of parts that are called past the wrapper (``ddp.wrap``).
+    """
+    events = trial.result.trace.of("judge backward")
+    return {int(n) for e in events for n, passed in e.values.items() if passed != FRESH}
 
 
 def _before_training(trial: Trial, step: Event) -> bool:

@@ -22,6 +22,7 @@ from dpmigrate.execution.values import (
     SETTING,
     Const,
     Data,
+    Differs,
     Items,
     Origin,
     Ref,
@@ -94,8 +95,11 @@ def zip_(site: Site) -> Value:
 
 def _turned(site: Site) -> Value | None:
     """``zip(*batch)`` of a list of tuples: a list for each of their places, as long as the batch."""
-    (pair,) = site.arguments.star if len(site.arguments.star) == 1 else (None,)
-    if site.arguments.positional or not isinstance(pair, Items) or not isinstance(site.node, ast.Call):
+    tuples = [a for a in site.arguments.star if isinstance(a, Items)]
+    # of which sample a tuple is may differ between ranks
+    others = tuple(a for a in site.arguments.star if isinstance(a, Differs))
+    alike = len({len(t.items) for t in tuples}) == 1 and len(tuples) + len(others) == len(site.arguments.star)
+    if site.arguments.positional or not alike or not isinstance(site.node, ast.Call):
         return None
     given = site.node.args[0] if len(site.node.args) == 1 else None
     if not isinstance(given, ast.Starred) or not isinstance(given.value, ast.Name):
@@ -103,9 +107,9 @@ def _turned(site: Site) -> Value | None:
     whole = site.m.objects(site.m.evaluate(given.value, site.frame))
     count = site.m.heap.read((whole[0].number, LENGTH)) if len(whole) == 1 else None
     columns = []
-    for i, held in enumerate(pair.items):
+    for i, held in enumerate(zip(*(t.items for t in tuples), strict=True)):
         made = site.m.heap.new("list", "column", site.node, site.frame.context, key=("column", i))
-        site.m.heap.write((made.number, ELEMENTS), held)
+        site.m.heap.write((made.number, ELEMENTS), join(*held, others))
         site.m.heap.write((made.number, LENGTH), count or SETTING)
         columns.append(value(Ref(made.number)))
     return site.m.listed(columns, site.node, site.frame)

@@ -77,6 +77,11 @@ def scatter(site: Site) -> Value:
             return site.unknown(f"the axis of {site.word}")
         rows = [rows_of(v) for v in others]
         beside = all(r is not None and r.placement.axis == found.placement.axis for r in rows)
+        places = {d.kind for d in data(others[0])} == {"places"} if others else False
+        filled = all(placement_of(v).kind in placements.EQUAL for v in others[1:])
+        if hit and site.word == "index_fill" and places and filled:
+            # each rank fills those of its own rows that it has found
+            return indexed(site, owner, found.placement, found.axes)
         if not hit and beside:
             joined = placements.joined([found.placement, *(placement_of(v) for v in others)])
             return indexed(site, owner, joined, found.axes, *others)

@@ -91,6 +91,12 @@ def test_what_changes_the_course(change: str) -> None:
     assert refused("DPM511", **{**parts, "step": parts["step"].replace("loss.item() < 1", "x.max() < 1")}) == ["x.max() < 1"]
 
 
+def test_a_number_that_no_rank_can_make_whole_is_refused_beside_one_that_can() -> None:
+    """What goes by the one has no mean of all ranks either, as the ranks have parted there."""
+    lines = "if loss.item() < 1:\n    phase = 1\nif x.max() < 1:\n    alpha = 0.3\n    phase = 2"
+    assert refused("DPM511", **_course(lines)) == ["x.max() < 1"]
+
+
 def test_what_has_been_decided_is_alike() -> None:
     """What is set under a test that the ranks decide together needs no question of its own."""
     lines = "if loss.item() < 1 and not phase:\n    phase = 1\n    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)"
