@@ -252,6 +252,8 @@ def _nested(site: Site, given: Value, depth: int = 4) -> int | None:
     listed = site.m.known_elements(given)
     if listed is None and site.m.objects(given):
         listed = [site.m.elements(given, site.node, site.frame)]
+    if any(isinstance(a, Const) and isinstance(a.value, int | float) for v in listed or () for a in v):
+        return 1  # beside a number stand only numbers
     inner = {_nested(site, v, depth - 1) for v in listed or ()}
     first = inner.pop() if len(inner) == 1 else None
     return first + 1 if first is not None else None

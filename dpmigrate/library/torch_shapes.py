@@ -223,6 +223,7 @@ torch.zeros_like(x).scatter_add(1, t[:, None], x)
 torch.zeros(4, 4, dtype=x.dtype).index_add(0, t, x)
 torch.ones(4, 4, dtype=x.dtype).index_add(0, t, x)
 x.index_fill(1, torch.tensor([0]), 0.0)
+x.index_fill(0, torch.nonzero(t == 1).squeeze(1), 0.0)
 """), _DOC),
     Row(both("index_select"), index_select, examples("""
 x.index_select(1, torch.tensor([0, 2]))
