@@ -137,13 +137,19 @@ def _downloads(names: Names, c: ast.Call) -> bool:
     for k in c.keywords:
         off = isinstance(k.value, ast.Constant) and not k.value.value
         if k.arg in ("download", "pretrained") and not off:
-            return True
+            return not _searched(names, c)
         if k.arg == "weights" and not off and names.dotted(c.func).startswith("torchvision."):
             return True
     dotted = names.dotted(c.func)
     if last(c.func) == "from_pretrained" or dotted.startswith(("torch.hub.load", "torch.utils.model_zoo.")) or dotted.endswith("datasets.load_dataset"):
         return True
     return _DATA_SETS.match(dotted) is not None or fetches(names, c)
+
+
+def _searched(names: Names, call: ast.Call) -> bool:
+    """``name in timm.list_models(pretrained=True)``: a list of names, no model."""
+    above = names.parent.get(call)
+    return isinstance(above, ast.Compare) and any(isinstance(op, ast.In | ast.NotIn) and right is call for op, right in zip(above.ops, above.comparators, strict=True))
 
 
 #: how functions of libraries that fetch files are called

@@ -76,9 +76,12 @@ def test_somebody_is_waited_for(expression: str, waits: bool) -> None:
         ("torchvision.datasets.MNIST('a', download=False)", False, False),
         ("torchvision.datasets.MNIST('a', download=True)", True, False),
         ("torch.hub.load('a', 'b')", True, False),
+        ("timm.create_model(n, pretrained=True)", True, False),
+        ("n in timm.list_models(pretrained=True)", False, False),
         ("torch.hub.download_url_to_file('a', 'b')", True, True),
     ],
 )
 def test_files_are_fetched(expression: str, fetched: bool, alone: bool) -> None:
-    found, call = _ask(expression)
+    found, node = probed(f"{_HEAD}import timm\nprobe({expression})")
+    call = next(n for n in ast.walk(node) if isinstance(n, ast.Call))
     assert (downloads(found.names, call), fetches(found.names, call)) == (fetched, alone)  # type: ignore[attr-defined]

@@ -1,0 +1,58 @@
+"""Functions that train, and that the program does not use: another way to train that was kept, or what an older version called.
+
+They are left as they are. What they do is no part of the program that is migrated, so nothing in them can keep it from being migrated.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from dpmigrate.facts.names import FunctionNode, Names
+
+if TYPE_CHECKING:
+    from dpmigrate.facts.script import Script
+
+
+def aside(script: Script) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """The functions of modules that train and that nothing uses, in the order of the text; none where no other code trains.
+
+    A function counts as used where its name is read or imported anywhere, also in a text, where it has a decorator, and where the program on paper
+    came to it.
+    """
+    names = script.names
+    around = {b: _outermost(names, b) for b in script.roles.backwards}
+    found = {f for f in around.values() if f is not None and not f.decorator_list}
+    if not found:
+        return []
+    used = set(_read(names))
+    out = {f for f in found if f.name not in used and not script.values.callers.get(f) and not script.executed.runs(f.body[0])}
+    return sorted(out, key=lambda f: f.lineno) if any(f not in out for f in around.values()) else []
+
+
+def _outermost(names: Names, node: ast.AST) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
+    """The function of a module in which a node stands; None in a class, or outside of all functions."""
+    last: ast.AST = node
+    for above in names.ancestors(node):
+        if isinstance(above, ast.Module):
+            break
+        last = above
+    return last if isinstance(last, FunctionNode) else None
+
+
+def _read(names: Names) -> list[str]:
+    """The names that the program reads or imports, and the texts in it that may be names."""
+    out = []
+    imports = [n for n in names.nodes if isinstance(n, ast.Import | ast.ImportFrom)]
+    modules = {(a.asname or a.name).partition(".")[0] for n in imports for a in n.names}
+    for n in names.nodes:
+        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load):
+            out.append(n.id)
+        elif isinstance(n, ast.Attribute):
+            if any(isinstance(i, ast.Name) and i.id in modules for i in ast.walk(n)):
+                out.append(n.attr)  # of a module; other objects have methods of that name
+        elif isinstance(n, ast.ImportFrom):
+            out += [a.name for a in n.names]
+        elif isinstance(n, ast.Constant) and isinstance(n.value, str):
+            out.append(n.value)
+    return out
