@@ -149,7 +149,9 @@ def _downloads(names: Names, c: ast.Call) -> bool:
 def _searched(names: Names, call: ast.Call) -> bool:
     """``name in timm.list_models(pretrained=True)``: a list of names, no model."""
     above = names.parent.get(call)
-    return isinstance(above, ast.Compare) and any(isinstance(op, ast.In | ast.NotIn) and right is call for op, right in zip(above.ops, above.comparators, strict=True))
+    if not isinstance(above, ast.Compare) or call not in above.comparators:
+        return False
+    return isinstance(above.ops[above.comparators.index(call)], ast.In | ast.NotIn)
 
 
 #: how functions of libraries that fetch files are called

@@ -6,8 +6,8 @@ import pytest
 
 from dpmigrate.rules import notes
 from dpmigrate.settings import Settings
-from tests.pipeline import script
-from tests.rules.program import after, findings, program
+from tests.pipeline import findings, script
+from tests.rules.program import after, program
 
 _DEFS = """
 def old_way(model, batches):

@@ -84,4 +84,4 @@ def test_somebody_is_waited_for(expression: str, waits: bool) -> None:
 def test_files_are_fetched(expression: str, fetched: bool, alone: bool) -> None:
     found, node = probed(f"{_HEAD}import timm\nprobe({expression})")
     call = next(n for n in ast.walk(node) if isinstance(n, ast.Call))
-    assert (downloads(found.names, call), fetches(found.names, call)) == (fetched, alone)  # type: ignore[attr-defined]
+    assert (downloads(found.names, call), fetches(found.names, call)) == (fetched, alone)
