@@ -41,6 +41,7 @@ from dpmigrate.library import (
     progress,
     pure,
     python_names,
+    quantized,
     rearranging,
     reflection,
     runtime,
@@ -89,7 +90,7 @@ TABLES: tuple[ModuleType, ...] = (
     runtime_reductions, streams, files, progress, trackers, transformers, vision, metrics,
     families, pure, python_names, array_names, rearranging, configs, networks, library_losses,
     models_with_loss, kernels, sequence_models,
-    detection, experiments, hub,
+    detection, experiments, hub, quantized,
 )  # fmt: skip
 _OF_KIND = re.compile(r"<([\w|]+)>\.(\w+|\*)")
 
