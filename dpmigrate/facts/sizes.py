@@ -185,9 +185,18 @@ class Sizes:
             names = [name for name, e in arguments(call, function, skip) if any(n is node for n in walk(e))]
             reads = [n for name in names for n in self.names.uses(scope, name)]
             stored = [t for n in reads if isinstance(s := self.names.parent[n], ast.Assign) for t in s.targets if isinstance(t, ast.Attribute)]
-            if names and len(stored) == len(reads) and not any(isinstance(n.ctx, ast.Load) for t in stored for n in self.names.attributes(t.attr)):
+            if names and len(stored) == len(reads) and not any(self._reads(n, call) for t in stored for n in self.names.attributes(t.attr)):
                 return False
         return True
+
+    def _reads(self, node: ast.Attribute, made: ast.Call) -> bool:
+        """Whether an attribute is read, perhaps that of the object which a call makes: not where it is one of another known object, as ``args.batch_size``."""
+        if not isinstance(node.ctx, ast.Load):
+            return False
+        function = self.names.function(node)
+        own = isinstance(node.value, ast.Name) and isinstance(function, FunctionNode) and [a.arg for a in function.args.args[:1]] == [node.value.id]
+        owners = self.roles.values.eval(node.value)
+        return own or not owners or any(v.node is made for v in owners)
 
     def _judged(self, node: ast.expr, maker: ast.AST, seen: frozenset[ast.AST] = frozenset()) -> Iterator[Count]:
         if isinstance(maker, ast.Call) and self._makes_model(maker):

@@ -181,6 +181,22 @@ def test_inside_the_model() -> None:
     assert refused("DPM203", net=net, defs="bs = 16", loader=_LOADER, end=end) == ["bs"]
 
 
+@pytest.mark.parametrize(
+    ("forward", "refusal"),
+    [
+        pytest.param("return self.fc(x)", [], id="kept for nobody"),
+        pytest.param("return self.fc(x.view(self.bs, -1))", ["args.bs"], id="read"),
+        pytest.param("return self.fc(x + 0 * other(self).bs)", ["args.bs"], id="of an object that is not known"),
+    ],
+)
+def test_a_size_that_the_model_keeps(forward: str, refusal: list[str]) -> None:
+    """A setting of that name is read elsewhere, of the options."""
+    net = "class Net(nn.Module):\n    def __init__(self, bs):\n        super().__init__()\n        self.bs = bs\n        self.fc = nn.Linear(8, 2)\n\n"
+    net += f"    def forward(self, x):\n        {forward}"
+    parts = {"imports": _ARGS + "\nargs = parser.parse_args()", "loader": "loader = DataLoader(train_set, args.bs, True)", "model": "model = Net(args.bs)"}
+    assert refused("DPM203", net=net, end="print(args.bs)", **parts) == refusal
+
+
 # ------------------------------------------------------------------ other places that count samples
 @pytest.mark.parametrize(
     ("line", "new"),
