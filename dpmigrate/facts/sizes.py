@@ -193,10 +193,12 @@ class Sizes:
         """Whether an attribute is read, perhaps that of the object which a call makes: not where it is one of another known object, as ``args.batch_size``."""
         if not isinstance(node.ctx, ast.Load):
             return False
+        owners = [v.node for v in self.roles.values.eval(node.value)]
+        given = [e for n in owners if isinstance(n, ast.Call) and n is not made for e in (*n.args, *(k.value for k in n.keywords))]
         function = self.names.function(node)
-        own = isinstance(node.value, ast.Name) and isinstance(function, FunctionNode) and [a.arg for a in function.args.args[:1]] == [node.value.id]
-        owners = self.roles.values.eval(node.value)
-        return own or not owners or any(v.node is made for v in owners)
+        first = [a.arg for a in function.args.args[:1]] if isinstance(function, FunctionNode) else []
+        own = any(isinstance(e, ast.Name) and e.id in first for e in (node.value, *given))
+        return own or not owners or made in owners or any(v.node is made for e in given for v in self.roles.values.eval(e))
 
     def _judged(self, node: ast.expr, maker: ast.AST, seen: frozenset[ast.AST] = frozenset()) -> Iterator[Count]:
         if isinstance(maker, ast.Call) and self._makes_model(maker):

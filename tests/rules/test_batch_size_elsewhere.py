@@ -186,7 +186,7 @@ def test_inside_the_model() -> None:
     [
         pytest.param("return self.fc(x)", [], id="kept for nobody"),
         pytest.param("return self.fc(x.view(self.bs, -1))", ["args.bs"], id="read"),
-        pytest.param("return self.fc(x + 0 * other(self).bs)", ["args.bs"], id="of an object that is not known"),
+        pytest.param("return self.fc(x + 0 * other(self).bs)", ["args.bs"], id="perhaps read"),
     ],
 )
 def test_a_size_that_the_model_keeps(forward: str, refusal: list[str]) -> None:
