@@ -20,7 +20,11 @@ _PLAIN_ARGUMENTS = 4
 
 
 def counted(node: ast.AST) -> ast.expr | None:
-    """The tensor whose first axis is asked for its size: ``x.size(0)``, ``x.shape[0]``, ``x.size()[0]``."""
+    """The tensor whose first axis is asked for its size: ``x.size(0)``, ``x.shape[0]``, ``x.size()[0]``; the batch of graphs of ``data.num_graphs``
+    (torch_geometric.data.Batch).
+    """
+    if isinstance(node, ast.Attribute):
+        return node.value if node.attr == "num_graphs" else None
     if isinstance(node, ast.Call):
         func, index = node.func, node.args[0] if len(node.args) == 1 else next((k.value for k in node.keywords if k.arg == "dim"), None)
     elif isinstance(node, ast.Subscript):

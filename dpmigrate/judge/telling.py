@@ -12,6 +12,8 @@ from dpmigrate.judge.passing import Passing
 
 #: the kind of the mark of a text
 TEXT = "text"
+#: texts in texts
+_DEEP = 4
 
 
 class Telling(Passing):
@@ -53,11 +55,17 @@ class Telling(Passing):
         if any(held and all(d.placement.kind in placements.EQUAL for d in held) for held in kept):
             yield from (d for held in kept for d in held)
 
-    def _in_text(self, d: Data, depth: int = 4) -> Iterator[Data]:
-        """The data that a text is made of; what is no text, or more than so many in each other, itself."""
-        marks = sorted(n for n in d.marks if n in self.in_texts) if d.kind == "text" else ()
-        if not marks or not depth:
-            yield d
-            return
-        for part in dict.fromkeys(p for n in marks for p in self.in_texts[n]):
-            yield from self._in_text(part, depth - 1)
+    def _in_text(self, d: Data) -> Iterator[Data]:
+        """The data that a text is made of, each once; what is no text, or in more than so many texts in each other, itself."""
+        level, seen = [d], set[int]()
+        for _ in range(_DEEP):
+            inner: dict[Data, None] = {}
+            for one in level:
+                marks = [n for n in one.marks if n in self.in_texts] if one.kind == "text" else []
+                if not marks:
+                    yield one
+                for n in sorted(set(marks) - seen):
+                    inner.update(self.in_texts[n])
+                seen.update(marks)
+            level = list(inner)
+        yield from level

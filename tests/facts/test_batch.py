@@ -61,7 +61,7 @@ def test_no_number_of_samples(expression: str, why: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "expression", ["x.size(0)", "x.size(dim=0)", "x.size()[0]", "x.shape[0]", "len(x)", "len(x.data)", "n", "m", "n * 2", "2 * len(y)", "n / 4"]
+    "expression", ["x.size(0)", "x.size(dim=0)", "x.size()[0]", "x.shape[0]", "len(x)", "x.num_graphs", "len(x.data)", "n", "m", "n * 2", "2 * len(y)", "n / 4"]
 )
 def test_number_of_samples(expression: str) -> None:
     found, node = probed(_PROGRAM.replace("{expression}", expression))

@@ -308,6 +308,7 @@ _LOSS = "loss = criterion(out, y)\n"
         pytest.param("float()", Holds.UNKNOWN, id="float of nothing"),
         pytest.param("loss.item() * x.size(0)", Holds.SUM, id="times the batch's size"),
         pytest.param("loss.item() * x.shape[0]", Holds.SUM, id="times the batch's shape"),
+        pytest.param("loss.item() * x.num_graphs", Holds.SUM, id="times the number of graphs"),
         pytest.param("loss.item() * x.size()[0]", Holds.SUM, id="times the batch's size, as an item"),
         pytest.param("loss.item() * x.shape[1]", Holds.UNKNOWN, id="times another dimension"),
         pytest.param("loss.item() * 2", Holds.MEAN, id="times a number"),
