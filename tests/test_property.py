@@ -15,7 +15,7 @@ from tests.properties import broken, smaller
 
 ROOT = Path(__file__).resolve().parent.parent
 #: more of them are tried by benchmarks/fuzz.py
-PROGRAMS, GROUP = 300, 25
+PROGRAMS, GROUP = 100, 25
 
 
 @pytest.mark.parametrize("first", range(0, PROGRAMS, GROUP))
