@@ -9,6 +9,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from dpmigrate.facts.names import FunctionNode, Names
+from dpmigrate.facts.symbols import last
 
 if TYPE_CHECKING:
     from dpmigrate.facts.script import Script
@@ -18,12 +19,12 @@ def aside(script: Script) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
     """The functions of modules that train and that nothing uses, in the order of the text; none where no other code trains.
 
     A function counts as used where its name is read or imported anywhere, also in a text, where it has a decorator, and where the program on paper
-    came to it.
+    came to it. In a program that looks functions up by names that it makes (``getattr(methods, args.method)``) each may be used.
     """
     names = script.names
     around = {b: _outermost(names, b) for b in script.roles.backwards}
     found = {f for f in around.values() if f is not None and not f.decorator_list}
-    if not found:
+    if not found or _looks_up(names):
         return []
     used = set(_read(names))
     out = {f for f in found if f.name not in used and not script.values.callers.get(f) and not script.executed.runs(f.body[0])}
@@ -40,16 +41,42 @@ def _outermost(names: Names, node: ast.AST) -> ast.FunctionDef | ast.AsyncFuncti
     return last if isinstance(last, FunctionNode) else None
 
 
+#: functions that find others by their names
+_FINDS = frozenset({"globals", "locals", "vars", "eval", "exec", "__import__", "import_module", "getmembers", "Fire"})
+
+
+def _looks_up(names: Names) -> bool:
+    """Whether a name of a module is looked up that does not stand in the text."""
+    modules = _modules(names)
+    for n in names.nodes:
+        if isinstance(n, ast.Attribute) and n.attr in ("__dict__", "modules") and _of(n.value, modules):
+            return True
+        if not isinstance(n, ast.Call) or (word := last(n.func)) not in _FINDS | {"getattr"}:
+            continue
+        if word != "getattr" or (n.args and _of(n.args[0], modules) and not all(isinstance(a, ast.Constant) for a in n.args[1:2])):
+            return True
+    return False
+
+
+def _modules(names: Names) -> set[str]:
+    """The names that imports give a module, or something in one."""
+    imports = [n for n in names.nodes if isinstance(n, ast.Import | ast.ImportFrom)]
+    return {(a.asname or a.name).partition(".")[0] for n in imports for a in n.names}
+
+
+def _of(node: ast.AST, modules: set[str]) -> bool:
+    return any(isinstance(i, ast.Name) and i.id in modules for i in ast.walk(node))
+
+
 def _read(names: Names) -> list[str]:
     """The names that the program reads or imports, and the texts in it that may be names."""
     out = []
-    imports = [n for n in names.nodes if isinstance(n, ast.Import | ast.ImportFrom)]
-    modules = {(a.asname or a.name).partition(".")[0] for n in imports for a in n.names}
+    modules = _modules(names)
     for n in names.nodes:
         if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load):
             out.append(n.id)
         elif isinstance(n, ast.Attribute):
-            if any(isinstance(i, ast.Name) and i.id in modules for i in ast.walk(n)):
+            if _of(n, modules):
                 out.append(n.attr)  # of a module; other objects have methods of that name
         elif isinstance(n, ast.ImportFrom):
             out += [a.name for a in n.names]

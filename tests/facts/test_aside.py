@@ -22,6 +22,9 @@ _USED = [
     pytest.param(_DEFS, "globals()['old_way'](model, [])", id="in a text"),
     pytest.param("def hook(f):\n    return f\n" + _DEFS.replace("def old_way", "@hook\ndef old_way"), "", id="decorated"),
     pytest.param(_DEFS, "old_way(model, loader)", id="called"),
+    pytest.param(_DEFS, "globals()[f'{os.environ[\"HOW\"]}_way']", id="by a name that is made"),
+    pytest.param(_DEFS, "getattr(os, os.environ['HOW'])", id="of a module, by a name that is made"),
+    pytest.param(_DEFS, "os.__dict__[f'{model}']", id="in the names of a module"),
 ]
 
 
@@ -39,6 +42,11 @@ def test_a_way_to_train_that_nothing_uses_stays() -> None:
 @pytest.mark.parametrize(("defs", "before"), _USED)
 def test_what_may_be_used_is_none(defs: str, before: str) -> None:
     assert _aside(defs, before) == []
+
+
+@pytest.mark.parametrize("before", ["getattr(model, f'{model}')", "getattr(os, 'sep')"])
+def test_other_names_that_are_looked_up(before: str) -> None:
+    assert _aside(_DEFS, before) == ["old_way"]
 
 
 def test_a_method_of_that_name_is_no_use() -> None:
