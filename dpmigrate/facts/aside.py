@@ -42,7 +42,8 @@ def _outermost(names: Names, node: ast.AST) -> ast.FunctionDef | ast.AsyncFuncti
 
 
 #: functions that find others by their names
-_FINDS = frozenset({"globals", "locals", "vars", "eval", "exec", "__import__", "import_module", "getmembers", "Fire"})
+_BUILT_IN = frozenset({"globals", "locals", "vars", "eval", "exec", "__import__"})
+_OF_LIBRARIES = frozenset({"import_module", "getmembers", "Fire"})
 
 
 def _looks_up(names: Names) -> bool:
@@ -51,9 +52,12 @@ def _looks_up(names: Names) -> bool:
     for n in names.nodes:
         if isinstance(n, ast.Attribute) and n.attr in ("__dict__", "modules") and _of(n.value, modules):
             return True
-        if not isinstance(n, ast.Call) or (word := last(n.func)) not in _FINDS | {"getattr"}:
+        if not isinstance(n, ast.Call):
             continue
-        if word != "getattr" or (n.args and _of(n.args[0], modules) and not all(isinstance(a, ast.Constant) for a in n.args[1:2])):
+        word = last(n.func)
+        if word in _OF_LIBRARIES or (isinstance(n.func, ast.Name) and word in _BUILT_IN):
+            return True
+        if word == "getattr" and n.args and _of(n.args[0], modules) and not all(isinstance(a, ast.Constant) for a in n.args[1:2]):
             return True
     return False
 

@@ -44,7 +44,7 @@ def test_what_may_be_used_is_none(defs: str, before: str) -> None:
     assert _aside(defs, before) == []
 
 
-@pytest.mark.parametrize("before", ["getattr(model, f'{model}')", "getattr(os, 'sep')"])
+@pytest.mark.parametrize("before", ["getattr(model, f'{model}')", "getattr(os, 'sep')", "model.eval()"])
 def test_other_names_that_are_looked_up(before: str) -> None:
     assert _aside(_DEFS, before) == ["old_way"]
 
