@@ -36,7 +36,8 @@ class Claim:
     @property
     def uniform(self) -> bool:
         """Whether ranks that come here have the same values, one after the other."""
-        return self.ends and self.placement.kind in EQUAL and "some" not in self.regimes
+        # what is padded is the same but for the length of a rank's longest sample
+        return self.ends and self.placement.kind in EQUAL and not self.placement.padded and "some" not in self.regimes
 
     @property
     def together(self) -> bool:
