@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from dpmigrate.execution import placements
 from dpmigrate.execution.arguments import Arguments
-from dpmigrate.execution.values import NONE, NOTHING, Value
+from dpmigrate.execution.values import NONE, NOTHING, Value, const
 from dpmigrate.library import streams
 from dpmigrate.library.effects import elementwise, same, unestablished
 from dpmigrate.library.grids import grid, normalised, pooled, prelu, sampled, weighted
@@ -120,6 +120,13 @@ def _on_grids() -> Iterator[Row]:
         yield Row(names, weighted(n), more, _FUNCTIONAL)
 
 
+def dropped(site: Site) -> Value | None:
+    """``F.dropout(x, p, training)``: draws nothing where ``training`` is False."""
+    if (site.get(2, "training") or const(True)) == const(False):
+        return elementwise(site)
+    return streams.drawing("torch", elementwise)(site)
+
+
 ROWS = (
     Row("<module>.from_pretrained", pretrained_like, source=_DOC),
     Row("torch.func.functional_call torch.nn.utils.stateless.functional_call", called_with,
@@ -132,7 +139,7 @@ tanhshrink rrelu selu_ celu_ threshold_ hardtanh_ rrelu_
 """), elementwise, ("F.relu(x)", "F.softplus(x)", "F.relu(x.mean())"), _FUNCTIONAL),
     Row(prefixed("torch.nn.functional.", """
 dropout dropout1d dropout2d dropout3d alpha_dropout feature_alpha_dropout
-"""), streams.drawing("torch", elementwise), ("F.dropout(x, 0.5)",), _FUNCTIONAL),
+"""), dropped, ("F.dropout(x, 0.5)", "F.dropout(x, 0.5, False)"), _FUNCTIONAL),
     *_on_grids(),
     Row(prefixed("torch.nn.functional.", "interpolate upsample upsample_nearest upsample_bilinear"),
         grid(), ("F.interpolate(x.view(-1, 1, 2, 2), scale_factor=2)",), _FUNCTIONAL),
