@@ -33,15 +33,15 @@ def aside(script: Script) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
 
 def _outermost(names: Names, node: ast.AST) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
     """The function of a module in which a node stands; None in a class, or outside of all functions."""
-    last: ast.AST = node
+    top: ast.AST = node
     for above in names.ancestors(node):
         if isinstance(above, ast.Module):
             break
-        last = above
-    return last if isinstance(last, FunctionNode) else None
+        top = above
+    return top if isinstance(top, FunctionNode) else None
 
 
-#: functions that find others by their names
+#: functions of Python, and of libraries, that find others by their names
 _BUILT_IN = frozenset({"globals", "locals", "vars", "eval", "exec", "__import__"})
 _OF_LIBRARIES = frozenset({"import_module", "getmembers", "Fire"})
 
@@ -69,6 +69,7 @@ def _modules(names: Names) -> set[str]:
 
 
 def _of(node: ast.AST, modules: set[str]) -> bool:
+    """Whether one of these names stands in an expression."""
     return any(isinstance(i, ast.Name) and i.id in modules for i in ast.walk(node))
 
 

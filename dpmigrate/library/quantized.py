@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dpmigrate.execution.arguments import Arguments
-from dpmigrate.execution.values import NONE, Value
+from dpmigrate.execution.values import Value
+from dpmigrate.library.effects import same
 from dpmigrate.library.joining import cat
-from dpmigrate.library.sites import Row, Site
+from dpmigrate.library.sites import Row, Site, methods
 
 _DOC = "https://docs.pytorch.org/docs/stable/generated/torch.ao.nn.quantized.FloatFunctional.html"
 
@@ -31,19 +32,14 @@ def joined(site: Site) -> Value | None:
     return cat()(_without(site))
 
 
-def moved(site: Site) -> Value:
-    """``f.to(device)``."""
-    return site.get(0) or NONE
-
-
 ROWS = (
     Row("""
 torch.nn.quantized.FloatFunctional torch.ao.nn.quantized.FloatFunctional
 """, made, ("torch.ao.nn.quantized.FloatFunctional().add(x, y)",), _DOC),
-    Row("<arithmetic>.add <arithmetic>.mul <arithmetic>.add_relu <arithmetic>.add_scalar <arithmetic>.mul_scalar", by_element, (
+    Row(methods("arithmetic", "add mul add_relu add_scalar mul_scalar"), by_element, (
         "torch.nn.quantized.FloatFunctional().add(x, x * 2)",
         "torch.ao.nn.quantized.FloatFunctional().mul_scalar(x, 2.0)",
     ), _DOC),
     Row("<arithmetic>.cat", joined, ("torch.nn.quantized.FloatFunctional().cat([x, x], 1)",), _DOC),
-    Row("<arithmetic>.to <arithmetic>.cuda <arithmetic>.train <arithmetic>.eval", moved, source=_DOC),
+    Row(methods("arithmetic", "to cuda train eval"), same, source=_DOC),
 )  # fmt: skip
