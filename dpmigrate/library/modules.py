@@ -196,10 +196,18 @@ def children(site: Site) -> Value:
     return site.m.listed([listed], site.node, site.frame, exact=False)
 
 
+#: how far down parts are told apart
+_DEEP = 16
+
+
 def _part(site: Site, made: Object, word: str) -> Value:
     held = site.m.bound(site.m.heap.read((made.number, word)) or NOTHING)
     if held:
         return held
+    if made.name.endswith(f".{word}.{word}") or made.name.count(".") >= _DEEP:
+        # a function that calls itself goes down for ever: from here on one part stands for all
+        made.many = True
+        return value(Ref(made.number))
     inner = site.m.heap.new(
         "module", f"{made.name}.{word}", made.node, made.context, key=(made.number, word)
     )
