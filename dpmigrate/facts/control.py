@@ -407,10 +407,11 @@ class _Proof(ControlDependence):
         return False
 
     def _changed_by_call(self, call: ast.Call, node: ast.expr) -> bool:
-        for scope in self.names.opened.values():
+        if node not in call.args:
+            return False
+        for scope in self.names.functions_by_name.get(last(call.func), ()):
             function = scope.node
-            if not isinstance(function, FunctionNode) or function.name != last(call.func) or node not in call.args:
-                continue
+            assert isinstance(function, FunctionNode)
             plain = [*function.args.posonlyargs, *function.args.args][int(isinstance(self.names.parent[function], ast.ClassDef)) :]
             i = call.args.index(node)
             if i < len(plain) and self.first("m", function, i) and self._mutated(scope, plain[i].arg):

@@ -94,14 +94,19 @@ class Executed:
         """How expressions lie across ranks of which each has a part of every batch, given that some are those of the ``whole`` batch; of what is not
         known, or was not come to, nothing.
         """
-        found = all_lies(self._program, {span(n) for n in whole})
+        found = {} if self._too_large else all_lies(self._program, {span(n) for n in whole})
         return lambda node: found.get(span(node), frozenset())
 
     def steering(self, call: ast.AST) -> bool:
         """Whether a call makes a number of a batch by which training goes after its step, or beside its loss."""
         if self._steering is None:
-            self._steering = steering(self._program)
+            self._steering = frozenset() if self._too_large else steering(self._program)
         return span(call) in self._steering
+
+    @property
+    def _too_large(self) -> bool:
+        """Whether the execution was given up for what it has cost: another one that notes more would be as well."""
+        return before(self._program).exhausted
 
     @property
     def unknown(self) -> set[str]:

@@ -55,6 +55,15 @@ class Names(Symbols):
                 found.setdefault(name, []).append(s)
         return found
 
+    @cached_property
+    def functions_by_name(self) -> dict[str, list[Scope]]:
+        """The functions and methods of the program, by their names."""
+        found: dict[str, list[Scope]] = {}
+        for s in self.opened.values():
+            if isinstance(s.node, FunctionNode):
+                found.setdefault(s.node.name, []).append(s)
+        return found
+
     def variable(self, scope: Scope, name: str, starred: frozenset[int] = frozenset()) -> Variable | None:
         """The variable that ``name`` means in ``scope``, through imports of the program's own modules; a module itself has the name ``''``.
 

@@ -1,10 +1,14 @@
-"""What one planning asks for is executed once: also where a loss is no mean, and a program is planned anew."""
+"""What one planning asks for is executed once: also where a loss is no mean, a program is planned anew, or was given up."""
 
 from __future__ import annotations
 
+import ast
+
 import pytest
 
+from dpmigrate.execution import budget
 from dpmigrate.execution.engine import Execution
+from dpmigrate.facts.executed import Executed
 from dpmigrate.judge import judged
 from dpmigrate.judge.trial import executed
 from dpmigrate.program import Program
@@ -45,3 +49,12 @@ def test_original_and_results_of_one_planning_are_kept(runs: list[Execution]) ->
             executed(_program(text))
             executed(_program(text), by_default=True)
     assert len(runs) == 6
+
+
+def test_what_is_too_large_is_not_executed_with_more_notes(runs: list[Execution], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(budget, "STEPS", 50)
+    program = _program("x = print()\n" * 60)
+    facts = Executed(program)
+    call = next(n for n in ast.walk(program.parts[0].tree) if isinstance(n, ast.Call))
+    assert not facts.steering(call) and not facts.lying(())(call)
+    assert [r.exhausted for r in runs] == [True]
