@@ -9,6 +9,10 @@ from dataclasses import dataclass, field
 from dpmigrate.execution.joins import join
 from dpmigrate.execution.values import Origin, Value
 
+#: values of events that are gathered, and not joined: each of several numbers may be told, whatever stands beside it
+COLLECTED = frozenset({"numbers"})
+#: how many of them are told apart
+MANY = 64
 #: events that say how a value is come by, and no more
 _QUIET = frozenset((
     "append", "attribute", "augmented", "axes taken for equal", "batch", "batch divided", "branch",
@@ -111,7 +115,11 @@ class Trace:
             self.events[key] = event
             return event
         for name, v in values.items():
-            event.values[name] = join(event.values.get(name, v), v)
+            held = event.values.get(name, v)
+            if name in COLLECTED and len(held) < MANY:
+                event.values[name] = tuple(dict.fromkeys((*held, *v)))
+            else:
+                event.values[name] = join(held, v)
         event.parted = event.parted or parted
         return event
 

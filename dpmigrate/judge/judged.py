@@ -218,7 +218,7 @@ class Judged(Wrapping, Handling, Lying):
             case "state" | "load state":
                 return {"sole": const(self.sole)}
             case _ if kind in TOLD_OF:
-                numbers = tuple(self._numbers(join(*values.values()), set()))
+                numbers = tuple(dict.fromkeys(d for v in values.values() for d in self._numbers(v, set())))
                 perhaps = tuple(d for v in values.values() for d in self._left_over(v))
                 return {
                     "over": self._over(), "numbers": numbers, "perhaps": perhaps, "within": self.loops_under_way(),

@@ -197,9 +197,9 @@ class Site:
         self.m.event(kind, self.node, self.frame, **values)
 
     def tell(self, kind: str) -> None:
-        """Record that the arguments are printed or written: of the program's objects their texts."""
+        """Record that the arguments are printed or written, each by itself: of the program's objects their texts."""
         told = [self.m.shown(v, self.node, self.frame) for v in self.arguments.all()]
-        self.event(kind, values=join(*told) or NONE)
+        self.event(kind, **{f"value {i}": v for i, v in enumerate(told)})
 
     @property
     def word(self) -> str:
