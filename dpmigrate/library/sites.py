@@ -15,7 +15,6 @@ from dpmigrate.execution.machine import PROCESS, Frame
 from dpmigrate.execution.objects import UNSEEN, Object
 from dpmigrate.execution.placements import Kind, Placement
 from dpmigrate.execution.values import (
-    NONE,
     NOTHING,
     ONE_SAMPLE,
     Atom,
