@@ -68,7 +68,10 @@ def _may_be_unused(names: Names, node: ast.AST) -> bool:
 
 def _used(names: Names, node: ast.AST, unused: set[ast.AST]) -> bool:
     assert isinstance(node, FunctionNode | ast.ClassDef)
-    reads = [*(r for r in names.reads(node.name) if not _means_another(names, r, node)), *(a for a in names.attributes(node.name) if not names.dotted(a))]
+    asked = [a for a in names.attributes(node.name) if not names.dotted(a)]
+    if names.scope_of[node].is_module:  # an object has no functions of a module, and no module is handed on (``_by_name``)
+        asked = [a for a in asked if (meant := names.meant(a.value)) is not None and not meant[1]]
+    reads = [*(r for r in names.reads(node.name) if not _means_another(names, r, node)), *asked]
     return any(not any(a is node or a in unused for a in names.ancestors(r)) for r in reads)
 
 

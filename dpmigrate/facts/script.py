@@ -10,7 +10,6 @@ from functools import cached_property
 
 from dpmigrate.contract import ALIAS, MODULE
 from dpmigrate.facts import builds, counters, division, evaluation, launch, layers, losses, precision, ranks
-from dpmigrate.facts.aside import aside
 from dpmigrate.facts.control import uniform
 from dpmigrate.facts.decisions import drawn
 from dpmigrate.facts.dormant import take_out
@@ -146,11 +145,6 @@ class Script:
     def unseen(self) -> list[Unseen]:
         """The signs that a program without ``backward()`` trains, beside what is found by name and given what only training needs."""
         return [] if self.roles.backwards or any(True for _ in unseen_training(self.roles)) else unseen(self.roles, self.program.absent)
-
-    @cached_property
-    def aside(self) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
-        """The functions that train and that the program does not use."""
-        return aside(self)
 
     @cached_property
     def suppressions(self) -> Suppressions:

@@ -81,16 +81,6 @@ class Migrated:
             Span.of(node).line - self.after.program.parts[index].first
         )
 
-    @cached_property
-    def unused(self) -> frozenset[str]:
-        """The lines of the old text in functions that train, and that nothing uses (``facts.aside``)."""
-        out = set()
-        for f in self.before.aside:
-            part = self.before.program.part(Span.of(f))
-            index, lines = self.before.program.parts.index(part), range(Span.of(f).line, Span.of(f).end_line + 1)
-            out |= {self.old(index, n - part.first) for n in lines}
-        return frozenset(out)
-
     # ------------------------------------------------------------------ calls of the runtime
     @cached_property
     def runtime_calls(self) -> tuple[tuple[str, ast.Call], ...]:

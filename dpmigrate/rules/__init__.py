@@ -62,8 +62,6 @@ def check(script: Script) -> tuple[Finding, ...]:
     alone = (HALF_MIGRATED,) if script.half_migrated else () if script.roles.backwards else UNSEEN
     rules = [r for r in all_rules() if not alone or r.code in alone]
     found = [f for r in rules if wanted(r, script) for f in r.check(script) if not (_suppressed(r, f, script) or _ignored(r, f, script))]
-    unused = [script.span(f) for f in script.aside]
-    found = [f for f in found if not any(u.line <= f.span.line <= u.end_line for u in unused)]
     return tuple(sorted(found, key=lambda f: (f.span, f.code, f.message)))
 
 
@@ -90,7 +88,6 @@ def notes(script: Script, drawn: str = "") -> tuple[str, ...]:
         )
     if not script.from_data_parallel and any(True for _ in layers.by_hand(script.modules)):
         out.append("The model computes a statistic over the batch: each rank takes it from its part of the batch, other numbers than on one GPU.")
-    out += [f"{f.name} ({script.program.where(script.span(f))}) trains as well, and nothing in this program uses it: it stays as it is." for f in script.aside]
     evaluated = [e for e in script.evaluations if e.loop.evaluates]
     split = sum(e.split for e in evaluated)
     whole = len(evaluated) - split + sum(script.evaluates_too(b) for b in script.roles.train_loops)

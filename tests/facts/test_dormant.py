@@ -62,6 +62,9 @@ def test_unused() -> None:
     assert unused("from torch import nn\nclass A(nn.Module):\n    pass\nclass B(A):\n    pass\nprint(1)") == {"A", "B"}
     assert unused("import lib\nlib.f()", "def f():\n    pass\ndef g():\n    pass") == {"g"}
     assert unused("from lib import f, g\nf()", "def f():\n    pass\ndef g():\n    pass") == {"g"}
+    assert unused(_RUNS + "def train():\n    pass\nnet.train()\nself.model.train(True)") == {"train"}  # a method of an object
+    assert unused("import lib as other\nother.f()", "def f():\n    pass\ndef g():\n    pass") == {"g"}
+    assert unused("import lib\nholder.lib = lib\nholder.lib.f()", "def f():\n    pass\ndef g():\n    pass") == set()  # a module is handed on
 
 
 _STEP = "def train(x):\n    x.backward()\n"
