@@ -23,7 +23,8 @@ def sentences(trial: Trial) -> Iterator[str]:
         return
     which = "BatchNorm" if any(known for _, known in found) else "BatchNorm, if the model has any,"
     pooled = of_one_value(trial.result, wrappers)
-    flat = pooled or any(True for _ in trial.result.trace.of(FLAT_NORM))
+    # also where it is not seen: a needless word is better than a crash of which nothing was said
+    flat = pooled or any(True for _ in trial.result.trace.of(FLAT_NORM)) or any(not known or "Norm1d" in name for name, known in found)
     behind = "a pooling to one value" if pooled else "a linear layer"
     dropping = all(trial.held(o.number, "drop_last") == const(True) for o in trial.loaders())
     yield (
