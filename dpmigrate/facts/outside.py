@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from dpmigrate.facts.names import Names, last
 from dpmigrate.facts.nodes import children
+from dpmigrate.library.waiting import WAITING
 
 if TYPE_CHECKING:
     from dpmigrate.facts.roles import Roles
@@ -50,12 +51,7 @@ _FILE_METHODS_OF = {
 #: methods of paths, whatever a path is made of: of other things they have other arguments
 _METHODS_OF_PATHS = {"rename": 1, "replace": 1, "touch": 0}
 _PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm", ".pgm", ".ico", ".pdf", ".eps")
-_WAITING = frozenset(
-    {"?.input", "?.breakpoint", "code.interact", "IPython.embed", "getpass.getpass", "click.confirm", "click.prompt", "click.pause"}
-    | {f"{n}.set_trace" for n in ("pdb", "ipdb", "pudb", "IPython.core.debugger")}
-    | {"matplotlib.pyplot.show", "matplotlib.pyplot.pause", "matplotlib.pyplot.waitforbuttonpress", "matplotlib.pyplot.ginput"}
-    | {f"cv2.{n}" for n in ("imshow", "waitKey", "waitKeyEx", "namedWindow", "destroyAllWindows", "destroyWindow")}
-)
+_WAITING = frozenset(n.replace("builtins.", "?.") for n in WAITING)
 
 #: data sets of libraries that are fetched, and prepared, where they are made
 _DATA_SETS = re.compile(

@@ -10,7 +10,7 @@ from textwrap import shorten
 from dpmigrate.execution.arithmetic import MEAN_BY_PART
 from dpmigrate.execution.objects import Object
 from dpmigrate.execution.values import NOTHING, Const, Data, Ref, const, data, known
-from dpmigrate.judge import counts, devices, normalised, scaling, streams, totals
+from dpmigrate.judge import counts, devices, normalised, scaling, shown, streams, totals
 from dpmigrate.judge import own_totals as passes
 from dpmigrate.judge.notes import TOLD_OF, is_loader
 from dpmigrate.judge.trial import Trial
@@ -24,7 +24,7 @@ def sentences(trial: Trial) -> tuple[str, ...]:
     """A sentence for each assumption that the user should know of."""
     found = (
         normalised.sentences, _models, _detectors, _axes, _squeezed, _single, _scaled, _means, _parts, counts.sentences,
-        _mixed, _decided, _devices, _partners, _padding, _cut, _loads, scaling.sentences,
+        _mixed, _decided, _devices, _partners, _padding, _cut, _loads, scaling.sentences, _held_up,
     )  # fmt: skip
     return tuple(dict.fromkeys(sentence for look in found for sentence in look(trial)))
 
@@ -50,6 +50,17 @@ def drawn(trial: Trial) -> str:
     """The first draw for the samples of an evaluation that is divided, and how many more there are."""
     nodes = list(dict.fromkeys(streams.in_evaluation(trial)))
     return _first(nodes) if nodes else ""
+
+
+def _held_up(trial: Trial) -> Iterator[str]:
+    """Windows of rank 0 for which the other ranks wait: each call, in the order of the meetings."""
+    found = list(dict.fromkeys(shown.nodes(trial.result)))
+    if found:
+        waits = "waits" if len(found) == 1 else "wait"
+        yield (
+            f"{_all(trial, found)} {waits} for somebody on rank 0, if a window opens or a terminal asks; the other ranks "
+            "wait for rank 0 where they meet next, at most the timeout of setup()."
+        )
 
 
 def _all(trial: Trial, nodes: list[ast.AST]) -> str:

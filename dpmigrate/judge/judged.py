@@ -30,7 +30,7 @@ from dpmigrate.execution.values import (
     const,
     known,
 )
-from dpmigrate.judge import comparing, file_order, left_on_cpu, moved_in_part, overtaken, shared_files, workers
+from dpmigrate.judge import comparing, file_order, left_on_cpu, moved_in_part, overtaken, shared_files, shown, workers
 from dpmigrate.judge.cached import cached, hands_out, undivided
 from dpmigrate.judge.given import multiplied
 from dpmigrate.judge.handling import Handling
@@ -111,6 +111,7 @@ class Judged(Wrapping, Handling, Lying):
             self.event("judge backward of unseen", node, frame, why=unseen)
         shared_files.noted(self, callee, arguments, node, frame)
         file_order.noted(self, callee, arguments, node, frame)
+        shown.noted(self, callee, node, frame)
         before, self.sole = self.sole, len({self._kind(a) for a in callee if a != UNBOUND}) == 1
         result = super().call(callee, arguments, node, frame)
         self.sole = before
@@ -159,6 +160,7 @@ class Judged(Wrapping, Handling, Lying):
         return differing(made, Parting(Origin(node, "rank 0 alone"), True))
 
     def event(self, kind: str, node: ast.AST, frame: Frame, **values: Value) -> Event:
+        shown.met(self, kind, values, node, frame)
         values |= self._noted(kind, values)
         if kind == "seed":
             values["alike in workers"] = const(workers.alike(self, node, frame))

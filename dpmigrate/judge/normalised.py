@@ -10,12 +10,11 @@ from dpmigrate.execution.values import NOTHING, const
 from dpmigrate.judge.batch_norms import layers, of_one_value
 from dpmigrate.judge.notes import CALLED, SYNCHRONISED
 from dpmigrate.judge.trial import Trial
-from dpmigrate.library.layer_table import FLAT_NORM
 
 
 def sentences(trial: Trial) -> Iterator[str]:
     """That BatchNorm takes other statistics, where a trained model has it, or may have it, and was
-    given whole batches before; and that it may have a single value of each channel, where it is seen to have one of each sample.
+    given whole batches before.
     """
     wrappers = set(_wrappers(trial.result)) if trial.divided else set()
     found = layers(trial.result, wrappers)
@@ -23,8 +22,7 @@ def sentences(trial: Trial) -> Iterator[str]:
         return
     which = "BatchNorm" if any(known for _, known in found) else "BatchNorm, if the model has any,"
     pooled = of_one_value(trial.result, wrappers)
-    # also where it is not seen: a needless word is better than a crash of which nothing was said
-    flat = pooled or any(True for _ in trial.result.trace.of(FLAT_NORM)) or any(not known or "Norm1d" in name for name, known in found)
+    flat = pooled or any(not known or "Norm1d" in name for name, known in found)
     behind = "a pooling to one value" if pooled else "a linear layer"
     dropping = all(trial.held(o.number, "drop_last") == const(True) for o in trial.loaders())
     yield (

@@ -24,7 +24,6 @@ from dpmigrate.execution.values import (
     items,
     known,
     placement_of,
-    value,
 )
 from dpmigrate.library.axes import rows_of
 from dpmigrate.library.effects import cut, elementwise
@@ -189,18 +188,6 @@ def _adaptive_softmax(site: Site, made: Object) -> Value | None:
     return items([each, site.data(p, kind="tensor", axes=0, keep_axes=False)])
 
 
-#: the event of a BatchNorm that has one value of each channel and sample
-FLAT_NORM = "flat norm"
-
-
-def _norm_1d(site: Site) -> Value | None:
-    """``BatchNorm1d(x)``: of one sample alone it has nothing to normalise over where x has no more axes than two."""
-    found = rows_of((site.operands() or [NOTHING])[0])
-    if found is not None and found.axes == 2 and found.placement.times == 1 and not found.placement.ragged:
-        site.event(FLAT_NORM, given=value(found))
-    return grid(mixes=True)(site)
-
-
 #: layers without parameters, by element
 _ELEMENTS = """
 ReLU ReLU6 LeakyReLU ELU SELU GELU SiLU Mish Tanh Sigmoid Softplus Hardtanh Hardswish Hardsigmoid
@@ -256,7 +243,7 @@ LAYERS |= {
     "Bilinear": _bilinear,
     "PReLU": plainly(beside_first),
     # of 2 or 3 axes
-    "BatchNorm1d": plainly(_norm_1d),
+    "BatchNorm1d": plainly(grid(mixes=True)),
     "SyncBatchNorm": plainly(grid(mixes=True)),
     "GroupNorm": plainly(grid(mixes=True)),
     "Embedding": _embedding,

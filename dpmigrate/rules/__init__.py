@@ -115,15 +115,6 @@ def notes(script: Script, drawn: str = "") -> tuple[str, ...]:
         still = [f"{script.text(c)} ({script.program.where(script.span(c))})" for c in fixed_device_index.given_away(script)]
         if still:
             out[-1] += f" {', '.join(still)} {'is' if len(still) == 1 else 'are'} given it all the same: {script.ddp}.local_rank() is that of the rank's own."
-    from dpmigrate.rules.waits_for_somebody import held_up
-
-    waiting = list(dict.fromkeys(script.text(c.func) for c in held_up(script)))
-    if waiting:
-        what = "waits for somebody" if len(waiting) == 1 else "wait for somebody"
-        out.append(
-            f"{', '.join(waiting)} {what} on rank 0 where a window is open or a terminal asks; the other ranks wait for rank 0 where they meet next, at most "
-            f"the timeout of {script.ddp}.setup()."
-        )
     if _fills_up(script):
         out.append(
             "Sums over the training samples count those again, fewer than there are ranks, with which the sampler makes the ranks' shares equal: divided "

@@ -35,7 +35,7 @@ from collections.abc import Iterator
 from dpmigrate.edit import AddImport, MainOnly, Wrap
 from dpmigrate.facts.control import uniform
 from dpmigrate.facts.meetings import answers
-from dpmigrate.facts.names import FunctionNode, position
+from dpmigrate.facts.names import FunctionNode
 from dpmigrate.facts.outside import waits_for_somebody as waits
 from dpmigrate.facts.ranks import asks_files
 from dpmigrate.facts.script import Script
@@ -55,20 +55,6 @@ def waits_for_somebody(script: Script) -> Iterator[Hit]:
         yield Hit(call, f"every rank would ask: {script.text(call.func)}(…)", (*edits, bring))
         for test in _file_tests(script, call):
             yield Hit(test, "all ranks must go the same way here: they wait for an answer further on", (*(together(script, test) or ()), bring))
-
-
-def held_up(script: Script) -> list[ast.Call]:
-    """The windows and questions of rank 0 after which the ranks meet: the others wait there."""
-    stops = (c for c in script.roles.calls if waits(script.names, c) and script.is_statement(c) is not None)
-    return [c for c in stops if any(_meets_later(script, n) for n in script.leading_to(c))]
-
-
-def _meets_later(script: Script, node: ast.AST) -> bool:
-    """Whether the ranks meet after a node, in its function."""
-    function = script.names.function(node)
-    after = [k for m in script.meetings for k in script.leading_to(m) if script.names.function(k) is function]
-    loops = {a for a in script.names.ancestors(node) if isinstance(a, ast.For | ast.While)}
-    return any(position(k) > position(node) or any(script.names.is_inside(k, loop) for loop in loops) for k in after)
 
 
 def _file_tests(script: Script, call: ast.Call) -> Iterator[ast.expr]:

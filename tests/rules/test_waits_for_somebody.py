@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dpmigrate.rules import notes
-from dpmigrate.settings import Settings
-from tests.pipeline import script
-from tests.rules.program import after, found, program, refused, whole
+from tests.rules.program import after, found, refused, whole
 
 
 @pytest.mark.parametrize(
@@ -96,18 +93,3 @@ def test_behind_a_value_of_the_training() -> None:
         "if ddp.from_main(loss.item() > 9):",
         "print(ddp.from_main(ddp.main_only(input, 'stop? ')))",
     ]
-
-
-@pytest.mark.parametrize(
-    ("parts", "told"),
-    [
-        pytest.param({"before": "plt.show()"}, True, id="before training"),
-        pytest.param({"epoch_end": "plt.show()"}, True, id="in each epoch"),
-        pytest.param({"defs": "def draw():\n    plt.show()", "epoch_end": "draw()"}, True, id="in a function"),
-        pytest.param({"end": "plt.show()"}, False, id="at the end"),
-        pytest.param({"defs": "def draw():\n    plt.show()", "end": "draw()"}, False, id="in a function, at the end"),
-    ],
-)
-def test_where_ranks_wait_for_a_window(parts: dict[str, str], told: bool) -> None:
-    text = program(imports="import matplotlib.pyplot as plt", **parts)  # type: ignore[arg-type]
-    assert any(n.startswith("plt.show waits for somebody on rank 0") for n in notes(script(text, Settings()))) is told
