@@ -98,6 +98,27 @@ for batch in DataLoader({"Pieces()" if drawn else "[(torch.ones(3, 5), torch.one
     assert str(placement_of(held)) == wanted
 
 
+@pytest.mark.parametrize(("dim", "wanted"), [(-1, "rows(axis 0, padded)"), (-2, "rows(axis 0, padded)"), (-3, "unknown")])
+def test_sequences_that_are_padded_have_two_axes_at_least(dim: int, wanted: str) -> None:
+    """How many more a sample has is not seen: it comes from a file."""
+    text = f"""
+import torch
+from torch.nn.utils.rnn import pad_sequence
+from torch.utils.data import DataLoader
+class Pieces:
+    def __len__(self):
+        return 8
+    def __getitem__(self, i):
+        return torch.load(f"{{i}}.pt")
+def join(samples):
+    return pad_sequence(samples, batch_first=True)
+for batch in DataLoader(Pieces(), 4, collate_fn=join):
+    found = (batch != 0).unsqueeze({dim})
+"""
+    ex = executed(text)
+    assert str(placement_of(ex.bound(ex.heap.read((module_of(ex).number, "found")) or ()))) == wanted
+
+
 def claimed(body: str) -> str:
     """How ``found`` lies that is made of a batch."""
     ex = executed(_DATA + _LOOP + indent(dedent(body).strip("\n"), "    "))

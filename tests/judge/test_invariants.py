@@ -104,6 +104,22 @@ def test_a_process_that_ends_early_ends_its_group() -> None:
     assert not any(f.established for f in faults(Program.of(source)))
 
 
+@pytest.mark.parametrize(
+    ("step", "right"),
+    [
+        pytest.param("out = model(x)\nloss = nn.functional.cross_entropy(out + model.module.head(x.repeat(1, 2)), y)\nloss.backward()", True, id="beside a forward"),
+        pytest.param("part = model.module.head(x.repeat(1, 2))\nloss = (model(x) + part).mean()\nloss.backward()", True, id="before it"),
+        pytest.param("loss = model.module.head(x.repeat(1, 2)).mean()\nloss.backward()", False, id="alone"),
+        pytest.param("out = model(x)\nout.sum().backward(retain_graph=True)\nloss = (out + model.module.head(x.repeat(1, 2))).mean()\nloss.backward()", False, id="after the backward"),
+    ],
+)
+def test_a_part_that_is_called_past_the_wrapper(step: str, right: bool) -> None:
+    """``ddp.wrap`` averages what a backward comes to after a forward."""
+    lines = "".join(f"            {line}\n" for line in step.splitlines())
+    text = RIGHT.replace("            loss = nn.functional.cross_entropy(model(x), y)\n            loss.backward()\n", lines)
+    assert (wrapped.NAME not in {name for name, _ in judged(text)}) is right
+
+
 def test_batches_may_be_those_of_each_rank() -> None:
     source = parse(RIGHT.replace("ddp.local_batch(16)", "16").encode(), "train.py")
     assert isinstance(source, Source)
