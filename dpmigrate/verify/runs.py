@@ -178,6 +178,8 @@ def environment(config: Config, paths: Sequence[Path]) -> dict[str, str]:
         "PYTHONUNBUFFERED": "1",
         "PYTHONHASHSEED": "0",
         "OMP_NUM_THREADS": "1",
+        # else a GPU rounds float32 to the 10 bits of TF32 in convolutions, in other ways for other sizes of a batch
+        "NVIDIA_TF32_OVERRIDE": "0",
         "MPLBACKEND": "Agg",
         "WANDB_MODE": "disabled",
     }

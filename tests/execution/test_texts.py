@@ -73,4 +73,4 @@ def test_what_is_printed_of_an_object() -> None:
     for field, kind in (("own", "per rank"), ("all", "uniform")):
         ex = executed(_METER.format(method=method.format(field=field), made="print(meter)"))
         (event,) = ex.trace.of("print")
-        assert str(placement_of(event.values["values"])) == kind
+        assert str(placement_of(event.values["value 0"])) == kind

@@ -8,7 +8,6 @@ from dpmigrate import judge
 from tests.judge.trained import result
 
 _ALL = "every rank writes this file"
-_EARLY = "rank 0 may still be writing the file that this asks for: barrier() is missing"
 _ANEW = "other ranks may still be reading the file of this folder that rank 0 writes here"
 _OTHER = "each rank reads a file of another name here: the time is in it"
 _HEAD = "import glob, lib, os\nimport h5py\nfrom PIL import Image\nfrom pathlib import Path\n"
@@ -16,6 +15,11 @@ _HEAD = "import glob, lib, os\nimport h5py\nfrom PIL import Image\nfrom pathlib 
 
 def _said(last: str) -> list[str]:
     return [f.words for f in judge.faults(result(last=_HEAD + last))]
+
+
+def _early(last: str) -> bool:
+    """Whether every rank comes to what rank 0 may still be writing, by the file itself or by the order of what is done with it."""
+    return any(w.startswith("rank 0 may still be writing ") for w in _said(last))
 
 
 @pytest.mark.parametrize(
@@ -86,10 +90,10 @@ def test_a_time_in_the_name_of_a_file_that_is_read(last: str, wrong: bool) -> No
     ],
 )
 def test_questions(write: str, ask: str) -> None:
-    assert _EARLY in _said(f"{write}\n{ask}")
-    assert _EARLY not in _said(f"{write}\nddp.barrier()\n{ask}")
-    assert _EARLY not in _said(f"{write}\nif ddp.is_main():\n" + "\n".join(f"    {line}" for line in ask.splitlines()))
-    assert _EARLY not in _said(f"{ask}\n{write}" if "out" not in ask and "a.size" not in ask else "")
+    assert _early(f"{write}\n{ask}")
+    assert not _early(f"{write}\nddp.barrier()\n{ask}")
+    assert not _early(f"{write}\nif ddp.is_main():\n" + "\n".join(f"    {line}" for line in ask.splitlines()))
+    assert not _early(f"{ask}\n{write}" if "out" not in ask and "a.size" not in ask else "")
 
 
 _LOOP = "for p in {over}:\n    x = np.load({read})\n    if ddp.is_main():\n        np.save({write}, x)"

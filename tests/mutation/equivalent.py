@@ -70,8 +70,8 @@ def nothing_drawn(pair: Pair) -> bool:
 
 def _of_all_ranks(told: object) -> bool:
     """Whether all ranks have what is told."""
-    values = next(v for name, v in told[2:] if name == "values")  # type: ignore[index]
-    return all(a == "Setting" or (isinstance(a, tuple) and a[1] == "uniform") for a in values)
+    values = [v for name, v in told[2:] if name == "value"]  # type: ignore[index]
+    return all(a == "Setting" or (isinstance(a, tuple) and a[1] == "uniform") for v in values for a in v)
 
 
 def single_numbers(pair: Pair) -> bool:

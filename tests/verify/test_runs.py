@@ -34,6 +34,11 @@ def test_a_module_is_started_as_one(tmp_path: Path) -> None:
     assert run((), config, timeout=600).stdout == ("net proj\n",)
 
 
+def test_float32_is_whole_on_a_gpu(tmp_path: Path) -> None:
+    """TF32 would round otherwise in convolutions of other batch sizes, also where the program asks for it."""
+    assert _ran(tmp_path, "import os\nprint(os.environ['NVIDIA_TF32_OVERRIDE'])\n").stdout == ("0\n",)
+
+
 def _user(folder: Path) -> Path:
     """A folder with a large checkpoint, which is linked, and a folder of data, which is linked as well."""
     user = folder / "user"
