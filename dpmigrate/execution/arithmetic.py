@@ -69,7 +69,7 @@ def binary(
     made = derived(
         said, placement, [left, right], node, axes=axes_of([left, right]), keep_axes=False,
         alone=bare([left, right]), carries=carries and word in ("add", "sub"),
-        lengths=lengths_of([left, right]),
+        lengths=lengths_of([left, right]), even=True,
     )  # fmt: skip
     if word == "truediv" and placement == placements.SUM and b.kind is Kind.UNIFORM:
         return tuple(_said(a, PART_BY_WHOLE, node) for a in made)
@@ -138,16 +138,16 @@ def _whole_number(v: Value) -> int | None:
     return number if type(number) is int else None
 
 
-def elementwise(word: str, operands: list[Value], node: ast.AST, *, kind: str = "") -> Value:
-    """A function of each element."""
+def elementwise(word: str, operands: list[Value], node: ast.AST, *, kind: str = "", even: bool = False) -> Value:
+    """A function of each element; ``even`` where it is one of nothing else, not of its place either."""
     if cases := _alternatives(operands):
-        return join(*[elementwise(word, case, node, kind=kind) for case in cases])
+        return join(*[elementwise(word, case, node, kind=kind, even=even) for case in cases])
     lying = aligned(operands)
     placement = placements.elementwise(lying)
     word = CROSSED if crossed(operands, lying) else word
     return derived(
         word, placement, operands, node, kind=kind, axes=axes_of(operands), keep_axes=False,
-        alone=bare(operands), lengths=lengths_of(operands),
+        alone=bare(operands), lengths=lengths_of(operands), even=even,
     )  # fmt: skip
 
 

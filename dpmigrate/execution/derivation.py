@@ -26,11 +26,12 @@ SIGNS = {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "pow": "**", "matmu
 def derived(
     word: str, placement: Placement, operands: Iterable[Value], node: ast.AST, *,
     kind: str = "", gradient: str | None = None, axes: int | None = None, keep_axes: bool = True,
-    alone: bool = False, carries: bool = False, lengths: tuple[int | None, ...] = (),
+    alone: bool = False, carries: bool = False, lengths: tuple[int | None, ...] = (), even: bool = False,
 ) -> Value:  # fmt: skip
     """Data made of operands: where it comes from, what a gradient reaches, and since when it
     lies so; ``alone`` where an unknown number of axes may be one; ``carries`` where an operand may
-    be the 0 at which a sum over several turns begins.
+    be the 0 at which a sum over several turns begins; ``even`` where it holds one number all over if
+    the operands do.
     """
     operands = list(operands)
     found = list(data_in(operands))
@@ -81,6 +82,7 @@ def derived(
         marks=frozenset().union(*(d.marks for d in moving)),
         bent=_bent(placement, moving, node, adding=word in ("+", "-")),
         every=every and (kind == "number" or axes != 0),
+        even=even and all(d.even or d.kind == "number" for d in found),
     )
     return value(made)
 

@@ -175,6 +175,7 @@ def data_join(a: Data, b: Data) -> Data:
         marks=a.marks | b.marks,
         bent=a.bent | b.bent,
         every=a.every or b.every,
+        even=a.even and b.even,
     )
 
 

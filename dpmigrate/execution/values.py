@@ -85,6 +85,7 @@ class Data(NamedTuple):
     ``marks``: those that an execution puts on it; what is made of it has them as well, unless it is the same on all ranks.
     ``bent``: the operations that took a rank's part of a sum or mean, and make no part of their result of it.
     ``every``: an axis may run over the samples of all ranks, or a number is that of these.
+    ``even``: all elements are one number, so its first rows are those of any other rank.
     """
 
     kind: str
@@ -102,6 +103,7 @@ class Data(NamedTuple):
     marks: frozenset[int] = frozenset()
     bent: frozenset[ast.AST] = frozenset()
     every: bool = False
+    even: bool = False
     tag: str = "data"
 
 

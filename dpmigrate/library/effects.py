@@ -18,16 +18,18 @@ from dpmigrate.execution.values import (
     Setting,
     Value,
     const,
+    data,
+    origins,
     placement_of,
     value,
 )
 from dpmigrate.library.axes import rows_of
-from dpmigrate.library.sites import Effect, Site
+from dpmigrate.library.sites import OWN_SIZE, Effect, Site
 
 
 def elementwise(site: Site) -> Value:
     """Each element by itself; tensors are put beside each other element by element."""
-    return site.each()
+    return site.each(even=True)
 
 
 def world_size(site: Site) -> Value:
@@ -189,13 +191,16 @@ def filled(site: Site) -> Value:
     first = site.flat(site.get(0) or ())
     p = placement_of(first)
     given = [v for v in (site.flat(a) for a in site.all()[1:]) if v]
-    if p.kind is not Kind.ROWS and p.kind is not Kind.UNKNOWN:
+    sized_apart = p == placements.PER_RANK and any(o.word == OWN_SIZE for d in data(first) for o in origins(d.origin))
+    if p.kind is not Kind.ROWS and p.kind is not Kind.UNKNOWN and not sized_apart:
         p = placements.elementwise(placement_of(v) for v in given)
         if len(given) == 1:
             p = placement_of(given[0])
     elif given:
         p = placements.elementwise([p, *(placement_of(v) for v in given)])
-    return derivation.derived(site.word, p, [first, *given], site.node)
+    made = derivation.derived(site.word, p, [first, *given], site.node)
+    one = all(d.kind == "number" for v in given for d in data(v))
+    return tuple(a._replace(even=one) if isinstance(a, Data) else a for a in made)
 
 
 def scalar(v: Value) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from dpmigrate.execution import derivation, placements
 from dpmigrate.execution.joins import join
 from dpmigrate.execution.placements import Kind, Placement
@@ -10,6 +12,7 @@ from dpmigrate.execution.values import (
     Const,
     Data,
     Items,
+    Origin,
     Ref,
     Setting,
     Value,
@@ -21,7 +24,7 @@ from dpmigrate.execution.values import (
 )
 from dpmigrate.library.axes import rows_of
 from dpmigrate.library.shapes import with_lengths
-from dpmigrate.library.sites import SINGLE, Site
+from dpmigrate.library.sites import OWN_SIZE, SINGLE, Site
 
 
 def factory(site: Site) -> Value:
@@ -33,12 +36,12 @@ def factory(site: Site) -> Value:
         held = join(*[site.flat(s) for s in sizes])
         lost = placement_of(held).kind not in placements.EQUAL
         p = placements.UNKNOWN if lost else placements.UNIFORM
-        return _made(site, p, [held, *filled], None)
+        return _made(site, p, [held, *filled], None, filled)
     placement, axes = placements.UNIFORM, len(sizes)
     for i, s in enumerate(sizes):
         shaped = rows_of(s)
         if shaped is not None and shaped.kind == "shape":  # torch.zeros(x.shape)
-            return _made(site, shaped.placement, [s, *filled], shaped.axes if axes == 1 else None)
+            return _made(site, shaped.placement, [s, *filled], shaped.axes if axes == 1 else None, filled)
         p = placement_of(s)
         if p.kind in placements.EQUAL:
             continue
@@ -48,7 +51,7 @@ def factory(site: Site) -> Value:
             placement = _sized(p, i) if placement.kind is Kind.UNIFORM else placements.PER_RANK
     if site.word in ("zeros", "new_zeros") and placement.kind is Kind.UNIFORM:
         placement = placements.ZERO
-    made = _made(site, placement, [*sizes, *filled], axes)
+    made = _made(site, placement, [*sizes, *filled], axes, filled)
     return with_lengths(made, [0, *[None] * (axes - 1)]) if sizes and known(sizes[0]) == 0 else made
 
 
@@ -73,18 +76,38 @@ def _open(site: Site, sizes: list[Value]) -> Value:
     return _made(site, p, sizes, None)
 
 
-def _made(site: Site, p: Placement, given: list[Value], axes: int | None) -> Value:
+def _made(site: Site, p: Placement, given: list[Value], axes: int | None, filled: Iterable[Value] = ()) -> Value:
     sources = [v for v in (site.flat(g) for g in given) if v]
     kind = "array" if site.name.startswith("numpy.") else "tensor"
     others = [q for v in given if (q := placement_of(v)).kind not in (Kind.SIZE, Kind.ROWS)]
     fitting = (*placements.EQUAL, *_SIZES, *((Kind.PER_RANK,) if p.padded else ()))
     if p.kind is Kind.ROWS and any(q.kind not in fitting for q in others):
         p = placements.PER_RANK
-    return derivation.derived(
+    made = derivation.derived(
         site.word, p, sources, site.node, kind=kind, axes=axes, gradient="none", keep_axes=False
     )
+    if p == placements.PER_RANK:
+        made = sized_apart(site, made)
+    return evened(made) if site.word.removeprefix("new_") in _FILLED and _one_number(filled) else made
 
 
+def sized_apart(site: Site, made: Value) -> Value:
+    """What has a shape of the rank's own: what is put into it later has that as well."""
+    return tuple(a._replace(origin=Origin(site.node, OWN_SIZE, a.origin)) if isinstance(a, Data) else a for a in made)
+
+
+def evened(made: Value) -> Value:
+    """Tensors that hold one number all over."""
+    return tuple(a._replace(even=True) if isinstance(a, Data) else a for a in made)
+
+
+def _one_number(filled: Iterable[Value]) -> bool:
+    """Whether it is a number that a tensor is filled with, as far as one is given."""
+    return all(d.kind == "number" for v in filled for d in data(v))
+
+
+#: what makes tensors that hold one number
+_FILLED = ("zeros", "ones", "full", "empty")
 _SIZES = (Kind.SIZE, Kind.PARTIAL)
 
 
@@ -135,7 +158,8 @@ def like(site: Site) -> Value:
     fill = site.get(1, "fill_value") if site.word == "full_like" else None
     if fill and placement_of(fill).kind not in placements.EQUAL:
         p = placements.elementwise([p, placement_of(fill)])
-    return derivation.derived(site.word, p, [given], site.node, gradient="none")
+    made = derivation.derived(site.word, p, [given], site.node, gradient="none")
+    return evened(made) if site.word.removesuffix("_like") in _FILLED and _one_number([fill or NOTHING]) else made
 
 
 #: since what an order of the samples is drawn

@@ -15,6 +15,7 @@ from dpmigrate.execution.values import (
     SETTING,
     Const,
     Data,
+    Origin,
     Setting,
     Value,
     cast_kind,
@@ -28,7 +29,7 @@ from dpmigrate.execution.values import (
 )
 from dpmigrate.library.axes import rows_of
 from dpmigrate.library.cutting import note_bounds
-from dpmigrate.library.factories import DRAWN_ORDER
+from dpmigrate.library.factories import DRAWN_ORDER, evened, sized_apart
 from dpmigrate.library.index_parts import (
     Walk,
     at_one,
@@ -45,6 +46,9 @@ from dpmigrate.library.shapes import axes_of, with_lengths
 from dpmigrate.library.sites import PADDING, PART, SINGLE, Site
 from dpmigrate.library.sizes import size_of
 from dpmigrate.library.streams import DRAW
+
+#: since when a value depends on how many samples a rank has
+FIRST_ROWS = "the first rows of a table, as many as a rank has samples"
 
 
 def index(site: Site) -> Value | None:
@@ -268,7 +272,8 @@ def looked_up(site: Site, owner: Value, parts: list[Value]) -> Value:
     of parts.
     """
     p = placement_of(owner)
-    flat = [site.flat(v) or _bounds(site, v) for v in parts]
+    even = p.kind is Kind.ZERO or all(d.even for d in data(owner))
+    flat = [site.flat(v) or _bounds(site, v, even=even) for v in parts]
     note_bounds(site, join(*flat))
     rows = [(i, r) for i, v in enumerate(flat) if (r := rows_of(v)) is not None]
     lost = any(placement_of(v).kind is Kind.UNKNOWN for v in (owner, *flat))
@@ -278,6 +283,12 @@ def looked_up(site: Site, owner: Value, parts: list[Value]) -> Value:
         moving = any(placement_of(v).kind not in placements.EQUAL for v in flat)
         lying = placements.PER_RANK if moving else p
         made = indexed(site, owner, lying, _axes_left(site, owner, parts), *flat)
+        if any(_bounds(site, v) for v in parts):
+            made = sized_apart(site, made)
+        elif moving and any(placement_of(v).kind is Kind.SIZE for v in flat):
+            made = tuple(a._replace(origin=Origin(site.node, FIRST_ROWS, a.origin)) if isinstance(a, Data) else a for a in made)
+        elif even:
+            made = evened(made)
         return with_lengths(made, [1]) if kind_of_part(site, parts[0]) == "none" else made
     kinds = [kind_of_part(site, v) for v in parts]
     if (
@@ -314,9 +325,10 @@ def _axes_left(site: Site, owner: Value, parts: list[Value]) -> int | None:
     return max(axes - kinds.count("one") - len(by_places) + chosen + kinds.count("none"), 0)
 
 
-def _bounds(site: Site, part: Value) -> Value:
-    """Where a slice begins and ends, as far as that differs between ranks; they have batches of
-    equal sizes.
+def _bounds(site: Site, part: Value, *, even: bool = True) -> Value:
+    """Where a slice begins and ends, as far as that differs between ranks. They have batches of equal
+    sizes, but the first rows of a table, as many as a rank has samples, are others than the global batch
+    has: only of one that is ``even`` they are the same.
     """
     found: list[Value] = []
     for made in site.m.objects(part):
@@ -324,4 +336,5 @@ def _bounds(site: Site, part: Value) -> Value:
             names = ("lower", "upper", "step")
             found += [site.m.heap.read((made.number, n)) or NONE for n in names]
     moving = [site.flat(v) for v in found]
-    return join(*[v for v in moving if placement_of(v).kind not in (*placements.EQUAL, Kind.SIZE)])
+    alike = (*placements.EQUAL, Kind.SIZE) if even else placements.EQUAL
+    return join(*[v for v in moving if placement_of(v).kind not in alike])

@@ -30,7 +30,7 @@ def plain(site: Site, axes: int | None = None) -> Value:
     if not first:
         return value(Data(site.kind, placements.UNIFORM))
     p = placement_of(first)
-    return derivation.derived(site.word, p, [first], site.node, axes=axes, keep_axes=False)
+    return derivation.derived(site.word, p, [first], site.node, axes=axes, keep_axes=False, even=True)
 
 
 def axes_of(v: Value) -> int | None:
@@ -68,7 +68,7 @@ def permute(site: Site) -> Value:
     if found is None:
         first = site.flat(site.get(0) or ())
         kind = site.kind_of([first])
-        return derivation.derived(site.word, placement_of(first), [first], site.node, kind=kind)
+        return derivation.derived(site.word, placement_of(first), [first], site.node, kind=kind, even=True)
     p, axes = found.placement, found.axes
     numpy = site.name.startswith("numpy.") or found.kind == "array"
     try:

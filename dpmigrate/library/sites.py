@@ -157,13 +157,15 @@ class Site:
         kind = kind or ("" if operands else self.kind)
         return derivation.derived(self.word, placement, operands, self.node, kind=kind, **more)
 
-    def each(self, *, kind: str = "") -> Value:
-        """A function of each element of the operands, which are put beside each other."""
+    def each(self, *, kind: str = "", even: bool = False) -> Value:
+        """A function of each element of the operands, which are put beside each other; ``even`` where
+        the place of an element does not matter.
+        """
         operands = self.operands()
         kind = kind or ("" if operands else self.kind)
         if not operands and kind != "number":
             return value(Data(kind, placements.UNIFORM))
-        return arithmetic.elementwise(self.word, operands, self.node, kind=kind)
+        return arithmetic.elementwise(self.word, operands, self.node, kind=kind, even=even)
 
     def unknown(self, word: str) -> Value:
         """The result is not established."""
@@ -234,6 +236,8 @@ PART, SINGLE = "part of a batch", "index of single samples"
 #: samples of which nothing says that one has another size than the next
 OF_ONE_SIZE = "a sample as large as all"
 SHARE_OF_BATCHES = "a rank's share of the batches"
+#: since when a shape is the rank's own
+OWN_SIZE = "a size of the rank's own"
 #: how the origin of what a model gives ends of which nothing is known
 UNSEEN_CODE = "whose code is not seen"
 #: all of them: what is made of them depends on which samples a rank has

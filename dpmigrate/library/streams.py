@@ -89,6 +89,7 @@ def drawn(site: Site, stream: str, made: Value) -> Value:
         apart = not alike
     if apart:
         site.event("drawn apart")
+    made = tuple(a._replace(even=False) if isinstance(a, Data) else a for a in made)
     return made if alike or not made else of_ranks(site, made)
 
 

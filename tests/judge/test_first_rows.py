@@ -1,0 +1,74 @@
+"""Parts of a table that each rank takes by numbers of its own, and tensors of sizes of its own."""
+
+from __future__ import annotations
+
+import pytest
+
+from dpmigrate import judge
+from tests.judge.trained import result
+
+_TABLES = """\
+table = torch.arange(64.).view(32, 2)
+ones = torch.ones(32, 1).to('cpu')
+full = torch.autograd.Variable(torch.full((32, 1), 0.9), requires_grad=False)
+marked = torch.zeros(32, 2)
+marked[:, 0] = torch.arange(32)
+drawn = torch.poisson(torch.ones(32, 1), generator=generator)
+"""
+
+
+def _said(step: str) -> list[str]:
+    return [f.words for f in judge.faults(result(epoch=_TABLES, step=step)) if "no mean over its samples" in f.words]
+
+
+@pytest.mark.parametrize(
+    "added",
+    [
+        "ones[:len(x)]",
+        "2 * ones[:x.size(0)] - 1",
+        "full[:x.shape[0]]",
+        "torch.zeros(64, 2)[:len(x)]",
+        "torch.ones(1, 32).t().expand(32, 2).unsqueeze(0)[0][:len(x)]",
+        "marked.fill_(3)[:len(x)]",
+        "torch.full_like(table, 2.0)[:len(x)]",
+        "ones[:len(x)][:2].sum()",
+        "table[:8].mean()",
+    ],
+)
+def test_rows_of_one_number_are_alike(added: str) -> None:
+    assert _said(f"x = x + {added}") == []
+
+
+@pytest.mark.parametrize(
+    "added",
+    [
+        "table[:len(x)]",
+        "table[:x.size(0)].mean()",
+        "marked.unsqueeze(0)[0][:len(x)]",
+        "(marked + ones)[:len(x)]",
+        "drawn[:len(x)]",
+        "ones.cumsum(0)[:len(x)]",
+    ],
+)
+def test_the_first_rows_of_a_table_by_how_many_samples_a_rank_has(added: str) -> None:
+    assert all("the first rows of a table, as many as a rank has samples" in w for w in _said(f"x = x + {added}"))
+    assert _said(f"x = x + {added}")
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        "x = x + table[:int((y == 0).sum())].mean()",
+        "own = torch.zeros(int(y[0]), 2)\nown.fill_(1)\nx = x + own.sum()",
+        "own = torch.zeros(int(y[0]), 2)\nx = x + own.zero_().add_(1).sum()",
+        "x = x + torch.ones_like(torch.zeros(int(y[0]), 2)).sum()",
+        "x = x + (torch.zeros_like(table[:int(y[0])]) + 1).sum()",
+    ],
+)
+def test_shapes_of_a_rank_s_own_stay_with_what_is_put_into_them(step: str) -> None:
+    assert all("a size of the rank's own" in w for w in _said(step))
+    assert _said(step)
+
+
+def test_what_is_put_into_a_tensor_of_a_common_shape_is_alike() -> None:
+    assert _said("own = torch.zeros(3) + y.sum()\nown.zero_()\nx = x + own.sum()") == []
