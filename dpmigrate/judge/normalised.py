@@ -28,11 +28,14 @@ def sentences(trial: Trial) -> Iterator[str]:
     yield (
         f"{which} takes its statistics from a rank's part of the batch, not from the whole batch: "
         "other numbers than on one GPU; --sync-bn keeps them (on GPUs)."
-        + ("" if dropping or not flat else (
-            " That part may be one sample of the last batch, with which BatchNorm fails after "
-            f"{behind}: set drop_last=True."
-        ))
-    )  # fmt: skip
+        + (f" With one sample it fails after {behind}: {_remedy(dropping)}." if flat else "")
+    )
+
+
+def _remedy(dropping: bool) -> str:
+    """What keeps a rank from having a single sample."""
+    size = "a batch needs two samples or more for each rank"
+    return size if dropping else f"{size}, and drop_last=True leaves out a shorter last batch"
 
 
 def _wrappers(result: Execution) -> Iterator[int]:

@@ -47,7 +47,7 @@ if __name__ == "__main__":
     main()
 """
 _TWO_D = "nn.Sequential(nn.Unflatten(1, (1, 2, 2)), {}, nn.Flatten())"
-_ONE_SAMPLE = "one sample of the last batch"
+_ONE_SAMPLE, _LAST = "a batch needs two samples or more for each rank", "drop_last=True"
 
 
 def note(folder: Path, model: str, *, imported: str = "", loader: str = "", **settings: object) -> str:
@@ -96,7 +96,10 @@ def test_it_is_said(tmp_path: Path, model: str, which: str, of_one: bool) -> Non
     said = note(tmp_path, model, imported=imported)
     assert said.startswith(which)
     assert (_ONE_SAMPLE in said) is of_one
-    assert _ONE_SAMPLE not in note(tmp_path, model, imported=imported, loader=", drop_last=True")
+    assert (_LAST in said) is of_one
+    dropping = note(tmp_path, model, imported=imported, loader=", drop_last=True")
+    assert (_ONE_SAMPLE in dropping) is of_one
+    assert _LAST not in dropping
 
 
 def test_what_was_asked_for(tmp_path: Path) -> None:
