@@ -151,7 +151,7 @@ class ComprehensionParts(OperatorParts):
             if of_samples:
                 self.turns.append(self.heap.level)
             taken = self.elements(iterable, generator.iter, frame)
-            taken = samples.element(taken) if of_samples else taken
+            taken = samples.element(taken, generator.iter) if of_samples else taken
             # nothing is seen to be put into it: as in a loop
             self.assign(generator.target, taken or SETTING, generator.target, frame)
             out = out.and_(self._kept(generators, index, frames, element, found))

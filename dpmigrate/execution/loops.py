@@ -113,7 +113,7 @@ class LoopParts(TurnParts):
             before, self.fresh = self.fresh, fresh if turn == 0 else frozenset()
             element = self.elements(iterable, node.iter, frame)
             self.fresh = before
-            return (samples.element(element) if of_samples else element) or SETTING
+            return (samples.element(element, node.iter) if of_samples else element) or SETTING
 
         passed: Delta | None = None if self._has_turns(iterable) else {}
         return self._loop(node, frame, take=take, parted=parted, passed=passed)

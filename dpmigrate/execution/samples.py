@@ -79,24 +79,24 @@ def all_of_batch(m: Machine, made: Object, *, one: bool = False) -> bool:
     )
 
 
-def element(v: Value) -> Value:
+def element(v: Value, node: ast.AST) -> Value:
     """What a turn takes: of what has an item for each sample that of its own sample, of anything
-    else one that depends on the sample's place.
+    else one that depends on the sample's place. ``node`` is what is gone through.
     """
-    return normal(tuple(_element(a) for a in v))
+    return normal(tuple(_element(a, node) for a in v))
 
 
-def _element(a: Atom) -> Atom:
+def _element(a: Atom, node: ast.AST) -> Atom:
     match a:
         case Items():
-            return Items(tuple(element(v) for v in a.items))
+            return Items(tuple(element(v, node) for v in a.items))
         case Data() if is_one(a):
             return a._replace(placement=placements.TERM, turn=True)
         case Data() if a.placement.kind in placements.EQUAL:
             return a._replace(turn=True)
         case Setting():
             word = a.word if a.word == PLACE else "beside a sample"
-            return Data("number", placements.UNIFORM, origin=Origin(ast.Pass(), word), turn=True)
+            return Data("number", placements.UNIFORM, origin=Origin(node, word), turn=True)
     return a
 
 

@@ -106,7 +106,7 @@ def _of_the_rank(site: Site, made: Value) -> Value:
             a = Items(tuple(_of_the_rank(site, v) for v in a.items))
         elif isinstance(a, Data) and (a.whole or a.placement.kind in (Kind.ROWS, *placements.EQUAL)):
             origin = Origin(site.node, site.word, a.origin)
-            a = a._replace(placement=placements.PER_RANK, origin=origin)
+            a = a._replace(placement=placements.PER_RANK, origin=origin, bent=a.bent | {site.node})
         found.append(a)
     return tuple(found)
 

@@ -22,9 +22,12 @@ from dpmigrate.execution.values import (
 from dpmigrate.library.axes import on_axis, one_dim, rows_in_list, rows_of
 from dpmigrate.library.collating import is_put_together
 from dpmigrate.library.index_parts import ragged_rows
-from dpmigrate.library.shapes import axes_of
+from dpmigrate.library.shapes import axes_of, spread, with_lengths
 from dpmigrate.library.sites import GROWN, PART, Effect, Site
 from dpmigrate.library.sizes import size_of
+
+#: up to how many parts of a tensor are told apart
+_FEW = 8
 
 
 def parts_of(site: Site) -> tuple[list[Value], bool]:
@@ -117,9 +120,21 @@ def cat(at: int = 1, default: int = 0) -> Effect:
             return site.unknown(f"the axis of {site.word}")
         if hit:
             return _end_to_end(site, parts, exact, found)
-        return derivation.derived(site.word, p, parts, site.node, axes=found.axes)
+        made = derivation.derived(site.word, p, parts, site.node, axes=found.axes)
+        return with_lengths(made, _side_by_side(parts, found, dim)) if exact else made
 
     return effect
+
+
+def _side_by_side(parts: list[Value], found: Data, dim: int) -> list[int | None]:
+    """The lengths of the axes of parts that are put end to end along one that is not the samples'."""
+    each = [r for v in parts if (r := rows_of(v)) is not None and found.axes and len(r.lengths) == r.axes == found.axes]
+    if len(each) < len(parts) or not found.axes:
+        return []
+    along = [r.lengths[dim] for r in each]
+    made = [n if all(r.lengths[i] == n for r in each) else None for i, n in enumerate(found.lengths)]
+    made[dim] = None if None in along else sum(n for n in along if n is not None)
+    return made
 
 
 def _rows_of_each(site: Site, parts: list[Value], axes: int | None, at: int, default: int) -> Placement | None:
@@ -166,7 +181,7 @@ def _end_to_end(site: Site, parts: list[Value], exact: bool, found: Data) -> Val
 
 def stack(site: Site) -> Value:
     """Tensors put side by side along a new axis."""
-    parts, _ = parts_of(site)
+    parts, exact = parts_of(site)
     try:
         dim = one_dim(site, 1, 0)
     except LookupError:
@@ -180,7 +195,7 @@ def stack(site: Site) -> Value:
         p = each.placement._replace(axis=dim)
         kind = _kind(site, each)
         return derivation.derived(site.word, p, [(each,)], site.node, kind=kind, axes=axes)
-    return _stacked(site, parts, -1 if site.word == "column_stack" else dim)
+    return _stacked(site, parts, -1 if site.word == "column_stack" else dim, exact=exact)
 
 
 def _kind(site: Site, each: Data) -> str:
@@ -188,7 +203,7 @@ def _kind(site: Site, each: Data) -> str:
     return site.kind if each.kind in ("any", "samples", "number") else ""
 
 
-def _stacked(site: Site, parts: list[Value], dim: int) -> Value:
+def _stacked(site: Site, parts: list[Value], dim: int, *, exact: bool = False) -> Value:
     p, found = joined_rows(parts)
     if found is None or p.kind is not Kind.ROWS:
         plain = axes_of(join(*parts)) if found is None else None
@@ -203,7 +218,8 @@ def _stacked(site: Site, parts: list[Value], dim: int) -> Value:
             return site.unknown(f"the axis of {site.word}")
         dim = dim + axes if axes is not None else p.axis + 1
     p = p._replace(axis=p.axis + (1 if dim <= p.axis else 0))
-    return derivation.derived(site.word, p, parts, site.node, axes=axes, keep_axes=False)
+    lengths = tuple(spread(found, dim, len(parts) if exact else None))
+    return derivation.derived(site.word, p, parts, site.node, axes=axes, keep_axes=False, lengths=lengths)
 
 
 def chunk(site: Site) -> Value:
@@ -232,7 +248,7 @@ def chunk(site: Site) -> Value:
         made = derivation.derived(PART, placements.PER_RANK, [first], site.node)
         return site.m.listed([made], site.node, site.frame, exact=False)
     part = derivation.derived(site.word, p, [first], site.node, axes=found.axes)
-    if site.word == "chunk" and isinstance(count, int) and 0 < count <= 8:
+    if site.word == "chunk" and isinstance(count, int) and 0 < count <= _FEW:
         return site.m.listed([part] * count, site.node, site.frame)
     sizes = site.get(1)
     listed = site.m.known_elements(sizes) if sizes else None
@@ -275,6 +291,9 @@ def unbind(site: Site) -> Value:
             return _one_by_one(site, found, axes)
         p = p._replace(axis=p.axis - int(before))
     part = derivation.derived(site.word, p, [first], site.node, axes=axes, keep_axes=False)
+    count = found.lengths[dim] if found is not None and len(found.lengths) == found.axes else None
+    if count is not None and 0 < count <= _FEW:
+        return site.m.listed([part] * count, site.node, site.frame)
     return site.m.listed([part], site.node, site.frame, exact=False)
 
 

@@ -32,6 +32,8 @@ from dpmigrate.library.sites import Effect, Row, Site
 
 DOC = "README.md#the-runtime"
 _R = "dpmigrate_runtime."
+#: the event of a loss that each rank makes of the samples of all, and that is taken for a rank's part
+WHOLE = "whole already"
 
 
 def row(names: str, effect: Effect) -> Row:
@@ -202,10 +204,17 @@ def made_of(wanted: Callable[[Placement], bool], what: str, gives: Placement) ->
         if p.kind is Kind.UNKNOWN:
             return given
         if not wanted(p):
+            _note_whole(site, given)
             return site.unknown(f"{site.word} of what is no {what}")
         return derivation.derived(site.word, gives, [given], site.node)
 
     return effect
+
+
+def _note_whole(site: Site, given: Value) -> None:
+    """Note where what is taken for a rank's part is made of the samples of all."""
+    if placement_of(given) == placements.MEAN and all(d.whole for d in data(given)):
+        site.event(WHOLE, given=given)
 
 
 def weighted_mean(site: Site) -> Value | None:
@@ -216,6 +225,8 @@ def weighted_mean(site: Site) -> Value | None:
     count = placement_of(site.flat(site.get(1, "weight") or NOTHING))
     if p.kind is Kind.RATIO and count.kind is Kind.SIZE:
         return site.get(0)
+    if count.kind not in placements.EQUAL:
+        _note_whole(site, site.flat(site.get(0) or NOTHING))
     made = made_of(_mean, "mean", placements.MEAN)(site) or NOTHING
     return tuple(
         a._replace(whole=True) if isinstance(a, Data) and a.placement == placements.MEAN else a

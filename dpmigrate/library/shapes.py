@@ -7,6 +7,7 @@ Views by sizes stand in ``views``.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import prod
 
 from dpmigrate.execution import derivation, placements
 from dpmigrate.execution.values import (
@@ -175,7 +176,14 @@ def unsqueeze(site: Site) -> Value:
             return site.unknown(f"the axis of {site.word}")
         dim = dim + axes if axes is not None else found.placement.axis + 1
     axis = found.placement.axis + (1 if dim <= found.placement.axis else 0)
-    return site.data(found.placement._replace(axis=axis), axes=axes, keep_axes=False)
+    made = site.data(found.placement._replace(axis=axis), axes=axes, keep_axes=False)
+    return with_lengths(made, spread(found, dim, 1))
+
+
+def spread(found: Data, dim: int, length: int | None) -> list[int | None]:
+    """The lengths of the axes of data that get one more; that of the samples is never known."""
+    before = list(found.lengths) if len(found.lengths) == found.axes else [None] * (found.axes or 0)
+    return [*before[:dim], length, *before[dim:]]
 
 
 def squeeze(site: Site) -> Value:
@@ -243,7 +251,7 @@ def flatten(site: Site) -> Value:
         return site.data(p, axes=left, keep_axes=False)
     if p.axis > last:
         return site.data(p._replace(axis=p.axis - last + start), axes=left, keep_axes=False)
-    times = p.times if p.axis == last else 0
+    times = p.times * prod(n or 0 for n in found.lengths[p.axis + 1 : last + 1]) if p.axis == last or len(found.lengths) == axes else 0
     segments = p.segments if p.axis == start else 0
     made = p._replace(axis=start, times=times, segments=segments)
     return site.data(made, axes=left, keep_axes=False)

@@ -8,7 +8,7 @@ from dpmigrate.execution import placements
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.values import NONE, NOTHING, Value, const
 from dpmigrate.library import streams
-from dpmigrate.library.effects import elementwise, same, unestablished
+from dpmigrate.library.effects import coupled, elementwise, same, unestablished
 from dpmigrate.library.grids import grid, normalised, pooled, prelu, sampled, weighted
 from dpmigrate.library.layer_examples import LAYER_EXAMPLES
 from dpmigrate.library.layer_table import BASES, LAYERS
@@ -236,8 +236,9 @@ F.pad(x.view(-1, 4), (0, 2, 0, 0))
 F.pad(x.view(-1, 4), (1, 1, 1, 1))
 F.pad(x, (0, 0, 0, 12 - x.size(0)))
 """), _FUNCTIONAL),
-    Row("torch.nn.functional.pdist", unestablished("distances between samples"), examples("""
+    Row("torch.nn.functional.pdist", coupled, examples("""
 F.pdist(w)
+F.pdist(x)
 """), _FUNCTIONAL),
     Row("""
 torch.nn.utils.rnn.pack_padded_sequence torch.nn.utils.rnn.pack_sequence

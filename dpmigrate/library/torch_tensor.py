@@ -4,7 +4,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from dpmigrate.execution import derivation, placements
+from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import (
     NONE,
@@ -32,6 +35,7 @@ from dpmigrate.library.effects import (
     same,
     uniform,
 )
+from dpmigrate.library.factories import like
 from dpmigrate.library.sites import Row, Site, examples
 from dpmigrate.library.sizes import axes_count, elements_count
 from dpmigrate.library.streams import drawing
@@ -62,6 +66,11 @@ def moved(site: Site) -> Value | None:
     """``x.to(device)``: the same."""
     placed(site)
     return same(site)
+
+
+def sized(site: Site) -> Value:
+    """``x.resize_as_(y)``: another shape. What it holds then is not known, and is left out."""
+    return like(replace(site, receiver=None, arguments=Arguments([site.get(1, "the_template") or NOTHING])))
 
 
 def diagonal_filled(site: Site) -> Value:
@@ -136,6 +145,11 @@ x.long()
     Row("""
 .fill_ .copy_ .zero_ .set_
 """, in_place(filled), ("x.clone().fill_(1.0)", "torch.zeros_like(x).copy_(y)", "x.clone().zero_()"), _DOC),
+    Row(".resize_as_", in_place(sized), examples("""
+x.new().resize_as_(x).fill_(1)
+x.new().resize_as_(x.sum(1)).fill_(1)
+x.new().resize_as_(w).fill_(1)
+"""), _DOC),
     Row(".fill_diagonal_", in_place(diagonal_filled), examples("""
 x.clone().fill_diagonal_(0.0)
 (x @ w).mean(0).expand(4, 4).clone().fill_diagonal_(0.5)

@@ -51,6 +51,8 @@ def reshape(site: Site) -> Value:
     if len(sizes) == 1 and sizes[0] in (const(-1), SETTING) and found.axes == 1:
         return site.data(found.placement, axes=1)
     made = _viewed(found, sizes)
+    if made is not None and found.axes == 1 and not made.times and all(s == const(1) for s in sizes if s != const(-1)):
+        made = made._replace(times=found.placement.times)  # y.view(-1, 1): as many as there were
     if made is None:
         return site.unknown("which axis of a view runs over the samples")
     return with_lengths(site.data(made, axes=len(sizes)), map(_length, sizes))
