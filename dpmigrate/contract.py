@@ -86,5 +86,7 @@ COLLECTIVE: Final = frozenset(
     | {"seed_ranks", "same_stream", "own_streams"}
 )
 
+#: what goes round a loss that each rank makes of the samples of all: nothing, whatever a loss of its form needs otherwise
+BARE: Final = "{}"
 #: those that exchange nothing where gradients are switched off
 OF_GRADIENTS: Final = frozenset({"weighted_mean", "mean_count", "batch_sum", "batch_mean", "batch_rows"})

@@ -21,7 +21,10 @@ def originals(program: Program, nodes: Iterable[ast.AST], result: Program, wante
         return {}
     lines = {result.place(line) for n in wanted if (line := getattr(n, "lineno", None)) is not None}
     before = _by_text(program, nodes, lines, "")
-    after = _by_text(result, (n for p in result.parts for n in ast.walk(p.tree)), lines, ddp)
+    every = [n for p in result.parts for n in ast.walk(p.tree)]
+    counts = [a for n in every if isinstance(n, ast.Call) and _of_runtime(n, ddp) for a in (*n.args[1:], *(k.value for k in n.keywords))]
+    written = {id(n) for a in counts for n in ast.walk(a)}  # ddp.weighted_mean(loss, y.numel()): they were not there
+    after = _by_text(result, (n for n in every if id(n) not in written), lines, ddp)
     found: dict[ast.AST, ast.expr] = {}
     for key, here in after.items():
         there = before.get(key, [])

@@ -142,6 +142,76 @@ def test_functions_of_sums(tmp_path: Path, defined: str, loss: str, expected: li
         ),
         pytest.param("", "torch.norm(p - t)", ["torch.norm(ddp.batch_rows(p - t))"], id="a norm of all"),
         pytest.param("", "F.mse_loss(p, t) + torch.relu(1 - p.std(dim=0)).mean()", ["F.mse_loss(p, t) + torch.relu(1 - ddp.batch_rows(p).std(dim=0))"], id="a spread"),
+        pytest.param(
+            "def f(a, b):\n    return F.cross_entropy(a @ b.t(), torch.arange(len(a)), reduction='sum') / 12",
+            "f(p, t)",
+            ["torch.arange(ddp.batch_sum(len(a))), reduction='sum') / 12", "            loss.backward()"],
+            id="a sum that each rank makes of all samples",
+        ),
+        pytest.param(
+            "def f(a, b):\n    return F.cross_entropy(a @ b.t(), torch.arange(len(a)), reduction='sum')",
+            "f(p, t) + F.mse_loss(p, t)",
+            ["loss = f(p, t) + F.mse_loss(p, t)"],
+            id="such a sum beside a mean",
+        ),
+        pytest.param(
+            "def f(z):\n    return torch.pdist(z).mul(-2).exp().mean().log()",
+            "f(p)",
+            ["return torch.pdist(ddp.batch_rows(z)).mul(-2).exp().mean().log()"],
+            id="the logarithm of a mean over all pairs",
+        ),
+        pytest.param(
+            "def f(a, b):\n    return F.cross_entropy(torch.einsum('ik,jk->ij', [a, b]), torch.arange(len(a)))",
+            "f(p, t)",
+            ["[ddp.batch_rows(a), ddp.batch_rows(b)]"],
+            id="operands in a list",
+        ),
+        pytest.param(
+            "def f(z, y):\n    same = y.view(-1, 1).eq(y.view(1, -1)).float()\n    return (same * torch.cdist(z, z)).sum() / same.sum()",
+            "f(p, (t[:, 0] > 0.5).long())",
+            ["ddp.batch_rows(y.view(-1, 1)).eq(ddp.batch_rows(y.view(1, -1), dim=1))"],
+            id="labels as a row",
+        ),
+        pytest.param(
+            "def f(z):\n    sim = z @ z.t()\n    n = len(z)\n    return sim[~torch.eye(n, dtype=torch.bool)].view(n, -1).logsumexp(1).mean()",
+            "f(p)",
+            ["[~torch.eye(ddp.batch_sum(n), dtype=torch.bool)].view(ddp.batch_sum(n), -1)"],
+            id="a view by the number of samples",
+        ),
+        pytest.param(
+            "def f(z, y):\n    n = z.size(0)\n    apart = z.pow(2).sum(1, keepdim=True).expand(n, n)\n    apart = apart + apart.t()\n"
+            "    apart.addmm_(z, z.t(), beta=1, alpha=-2)\n    same = y.expand(n, n).eq(y.expand(n, n).t())\n    far = []\n"
+            "    for i in range(n):\n        far.append(apart[i][same[i]].max().unsqueeze(0))\n    return torch.cat(far).mean()",
+            "f(p, (t[:, 0] > 0.5).long())",
+            ["apart.addmm_(ddp.batch_rows(z), ddp.batch_rows(z.t(), dim=1), beta=1, alpha=-2)", "for i in range(ddp.batch_sum(n)):"],
+            id="a turn for each sample",
+        ),
+        pytest.param(
+            "def f(z):\n    z = z * 2\n    torch.relu_(z)\n    return (z @ z.t()).logsumexp(1).mean()",
+            "f(p)",
+            ["    torch.relu_(z)\n    return (ddp.batch_rows(z) @ ddp.batch_rows(z.t(), dim=1))"],
+            id="a function that changes its argument",
+        ),
+        pytest.param(
+            "def f(a, b):\n    views = torch.cat([a.unsqueeze(1), b.unsqueeze(1)], dim=1)\n    z = torch.cat(torch.unbind(views, dim=1), dim=0)\n"
+            "    return F.cross_entropy(z @ z.t(), torch.arange(len(z)).roll(len(a)))",
+            "f(p, t)",
+            ["ddp.batch_rows(z, segments=2) @ ddp.batch_rows(z.t(), dim=1, segments=2)"],
+            id="views on an axis of their own",
+        ),
+        pytest.param(
+            "def f(a, b):\n    z = torch.stack([a, b], dim=1).flatten(0, 1)\n    return F.cross_entropy(z @ z.t(), torch.arange(len(z)))",
+            "f(p, t)",
+            ["ddp.batch_rows(z, each=2) @ ddp.batch_rows(z.t(), dim=1, each=2)"],
+            id="the views of each sample side by side",
+        ),
+        pytest.param(
+            "def f(a, b):\n    n = len(a)\n    near = F.cosine_similarity(a.repeat_interleave(n, 0), b.repeat(n, 1), dim=1)\n"
+            "    return F.cross_entropy(near.view(n, n), torch.arange(n))",
+            "f(p, t)",
+            ["ddp.batch_rows(a).repeat_interleave(ddp.batch_sum(n), 0), ddp.batch_rows(b).repeat(ddp.batch_sum(n), 1)"],
+            id="all pairs one below the other",
+        ),
     ],
 )
 def test_losses_that_compare_samples(tmp_path: Path, defined: str, loss: str, expected: list[str]) -> None:

@@ -75,6 +75,15 @@ class _Found:
     sums: dict[int, ast.expr]
 
 
+def differentiated(backward: ast.Call) -> ast.expr:
+    """The loss of a ``x.backward()`` call, without a scaler of the program's own round it."""
+    assert isinstance(backward.func, ast.Attribute)
+    node = backward.func.value
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "scale" and node.args:
+        node = node.args[0]
+    return node
+
+
 class Losses:
     """Classifies the expressions that are differentiated."""
 

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from dpmigrate.contract import ALIAS, MODULE
+from dpmigrate.contract import ALIAS, BARE, MODULE
 from dpmigrate.facts import builds, counters, division, evaluation, launch, layers, losses, precision, ranks
 from dpmigrate.facts.control import uniform
 from dpmigrate.facts.decisions import drawn
@@ -177,6 +177,15 @@ class Script:
     @property
     def _wraps_data_parallel(self) -> bool:
         return any(self.values.is_wrap(c) for c in self.roles.calls)
+
+    def whole(self, node: ast.expr) -> bool:
+        """Whether a result has shown that each rank makes this loss, or this term of one, of the samples of all."""
+        return self.shown_bent.get(node) == BARE
+
+    def sums(self, backward: ast.Call) -> bool:
+        """Whether the loss of a ``backward()`` is a sum over the rank's part of the batch."""
+        summed = self.losses.of_backward(backward).norm is losses.Norm.SUM or backward in self.shown_bent
+        return summed and not self.whole(losses.differentiated(backward))
 
     def parted(self, node: ast.AST) -> bool:
         """Whether some ranks may come to the node and others not, where the execution does not show that the tests on the way fall out alike."""

@@ -18,7 +18,6 @@ from dpmigrate.facts.carried import Carried, Start
 from dpmigrate.facts.counters import Counter, Counting, collected
 from dpmigrate.facts.filled import Fills
 from dpmigrate.facts.loops import BatchLoop
-from dpmigrate.facts.losses import Norm
 from dpmigrate.facts.names import FunctionNode, Names, of_self
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.numbers import Numbers
@@ -111,7 +110,7 @@ def _losses(script: Script, loop: BatchLoop) -> dict[str, bool]:
     found: dict[str, set[bool]] = {}
     for b in script.loop_backwards(loop):
         for name in script.losses.names_of(b):
-            found.setdefault(name, set()).add(script.losses.of_backward(b).norm is Norm.SUM or b in script.shown_bent)
+            found.setdefault(name, set()).add(script.sums(b))
     return {name: kinds.pop() for name, kinds in found.items() if len(kinds) == 1}
 
 

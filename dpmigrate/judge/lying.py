@@ -9,7 +9,8 @@ from dpmigrate.execution import placements
 from dpmigrate.execution.engine import Execution
 from dpmigrate.execution.machine import Frame, Library
 from dpmigrate.execution.placements import Kind, Placement
-from dpmigrate.execution.values import Data, Value, const, data, placement_of
+from dpmigrate.execution.samples import is_place
+from dpmigrate.execution.values import Data, Foreign, Value, const, data, placement_of
 from dpmigrate.judge.notes import is_loader
 from dpmigrate.library.sites import GRAD
 from dpmigrate.program import Program
@@ -42,6 +43,8 @@ class Lying(Execution):
         super().__init__(program, library)
         #: how expressions lie that are not the same on all ranks
         self.lying: dict[Span, dict[Lies, None]] = {}
+        #: where modules, classes and functions of libraries stand
+        self.foreign: set[Span] = set()
 
     def evaluate(self, node: ast.expr, frame: Frame) -> Value:
         found = super().evaluate(node, frame)
@@ -49,11 +52,19 @@ class Lying(Execution):
             if type(a) is Data:
                 self._note_lying(node, found)
                 break
+            if type(a) is Foreign:
+                self.foreign.add(span(node))
+                break
         return found
 
     def _note_lying(self, node: ast.expr, found: Value) -> None:
         held = data(found)
         if any(d.kind in ("array", "text") for d in held) or self.heap.read(GRAD) == const(False):
+            return
+        if is_place(found):
+            for d in held:
+                if d.origin is not None:
+                    self.lying.setdefault(span(node), {})[Lies(placements.rows(), False, d.origin.node)] = None
             return
         p = placement_of(found)
         if p.kind in placements.EQUAL or all(d.whole for d in held):

@@ -11,7 +11,7 @@ from dpmigrate.edit import Wrap as Wrapped
 from dpmigrate.facts import steps
 from dpmigrate.facts.decisions import By, decided, too_large
 from dpmigrate.facts.launch import EnvironmentWrite
-from dpmigrate.facts.losses import Loss, Norm
+from dpmigrate.facts.losses import Loss, differentiated
 from dpmigrate.facts.moves import moved_later
 from dpmigrate.facts.moving import Part
 from dpmigrate.facts.nodes import walk
@@ -144,12 +144,8 @@ def scales(script: Script) -> bool:
 
 def scaled_backward(script: Script, backward: ast.Call) -> Edit:
     """What goes round the loss of a backward: times the world size where it is a sum, in the scaler where there is one."""
-    assert isinstance(backward.func, ast.Attribute)
-    node = backward.func.value
-    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "scale" and node.args:
-        node = node.args[0]  # a scaler of the script's own
-    sums = script.losses.of_backward(backward).norm is Norm.SUM or backward in script.shown_bent
-    summed = sums and backward not in script.alone
+    node = differentiated(backward)
+    summed = script.sums(backward) and backward not in script.alone
     template = f"{script.ddp}.sum_loss({{}})" if summed else "{}"
     return Wrapped(script.span(node), f"{scaler_name(script)}.scale({template})" if scales(script) else template)
 

@@ -54,8 +54,8 @@ def sum_loss(script: Script) -> Iterator[Hit]:
             continue
         loss = script.losses.of_backward(call)
         if loss.norm is Norm.MEAN:
-            terms |= {id(e): e for e in script.losses.sums_in(call)}
-        if loss.norm is not Norm.SUM and call not in script.shown_bent:
+            terms |= {id(e): e for e in script.losses.sums_in(call) if not script.whole(e)}
+        if not script.sums(call):
             continue
         why = f" ({loss.why})" if loss.why and loss.norm is Norm.SUM else ""
         yield Hit(call, f"the loss is a sum{why}: averaged gradients would be W times too small", (scaled_backward(script, call),))

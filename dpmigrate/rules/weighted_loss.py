@@ -68,12 +68,12 @@ def weighted_loss(script: Script) -> Iterator[Hit]:
             )  # fmt: skip
             continue
         for part in script.losses.weighted_in(call):
-            if part.value not in done:
+            if part.value not in done and not script.whole(part.value):
                 done[part.value] = None
                 yield Hit(part.value, _FUNCTION if part.inner else _MESSAGE, tuple(_edits(script, part)))
     for shown in script.shown_over_weights:
         known = script.losses.over_weights(shown)
-        if known is not None and shown not in done:
+        if known is not None and shown not in done and not script.whole(shown):
             done[shown] = None
             yield Hit(shown, _MESSAGE, tuple(_edits(script, known)))
     for operand, template in script.shown_bent.items():
