@@ -193,6 +193,12 @@ def test_functions_of_sums(tmp_path: Path, defined: str, loss: str, expected: li
             id="a function that changes its argument",
         ),
         pytest.param(
+            "def f(z, y):\n    apart = torch.cdist(z, z)\n    n = apart.size(0)\n    return (apart * y.expand(n, n)).mean()",
+            "f(p, t[:, 0])",
+            ["ddp.batch_rows(y).expand(n, n)"],
+            id="as many as there are rows of all ranks",
+        ),
+        pytest.param(
             "def f(a, b):\n    views = torch.cat([a.unsqueeze(1), b.unsqueeze(1)], dim=1)\n    z = torch.cat(torch.unbind(views, dim=1), dim=0)\n"
             "    return F.cross_entropy(z @ z.t(), torch.arange(len(z)).roll(len(a)))",
             "f(p, t)",
@@ -232,6 +238,9 @@ def test_losses_that_compare_samples(tmp_path: Path, defined: str, loss: str, ex
         pytest.param("def f(p):\n    q = p * 2\n    q -= q.flip(0)\n    return q.pow(2).mean()", "f(p)", id="an assignment that changes it"),
         pytest.param("head = nn.Linear(3, 2)", "(head(p - p.mean(0)) ** 2).mean()", id="a layer behind it"),
         pytest.param("", "F.mse_loss(model(x.softmax(0)), t)", id="the whole model behind it"),
+        pytest.param(
+            "mask = ~torch.eye(24, dtype=torch.bool)\n\n\ndef f(z):\n    n = len(z)\n    return (z @ z.t())[mask[:n, :n]].exp().mean()", "f(p)", id="a part of a table of pairs"
+        ),
     ],
 )
 def test_comparisons_that_are_not_understood(tmp_path: Path, defined: str, loss: str) -> None:

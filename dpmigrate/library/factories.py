@@ -48,7 +48,7 @@ def factory(site: Site) -> Value:
         if placement.kind is Kind.ROWS and (p.kind is Kind.PER_RANK or p == placements.MAX):
             placement = placement._replace(padded=True)  # as long as the longest that a rank has
         else:
-            placement = _sized(p, i) if placement.kind is Kind.UNIFORM else placements.PER_RANK
+            placement = sized(p, i) if placement.kind is Kind.UNIFORM else placements.PER_RANK
     if site.word in ("zeros", "new_zeros") and placement.kind is Kind.UNIFORM:
         placement = placements.ZERO
     made = _made(site, placement, [*sizes, *filled], axes, filled)
@@ -72,7 +72,7 @@ def _open(site: Site, sizes: list[Value]) -> Value:
     moving = [i for i, p in enumerate(lying) if p.kind not in placements.EQUAL]
     if star.kind not in placements.EQUAL or len(moving) > 1:
         return _made(site, placements.UNKNOWN, [*sizes, site.arguments.star], None)
-    p = _sized(lying[moving[0]], moving[0]) if moving else placements.UNIFORM
+    p = sized(lying[moving[0]], moving[0]) if moving else placements.UNIFORM
     return _made(site, p, sizes, None)
 
 
@@ -111,7 +111,7 @@ _FILLED = ("zeros", "ones", "full", "empty")
 _SIZES = (Kind.SIZE, Kind.PARTIAL)
 
 
-def _sized(p: Placement, axis: int) -> Placement:
+def sized(p: Placement, axis: int) -> Placement:
     """How a tensor lies whose axis has a size that is no setting."""
     if p.kind is Kind.SIZE:
         return placements.rows(axis, times=max(p.times, 0))

@@ -29,7 +29,7 @@ from dpmigrate.execution.values import (
 )
 from dpmigrate.library.axes import rows_of
 from dpmigrate.library.cutting import note_bounds
-from dpmigrate.library.factories import DRAWN_ORDER, evened, sized_apart
+from dpmigrate.library.factories import DRAWN_ORDER, evened, sized
 from dpmigrate.library.index_parts import (
     Walk,
     at_one,
@@ -43,10 +43,12 @@ from dpmigrate.library.index_parts import (
 )
 from dpmigrate.library.results import part_of_results
 from dpmigrate.library.shapes import axes_of, with_lengths
-from dpmigrate.library.sites import PADDING, PART, SINGLE, Site
+from dpmigrate.library.sites import OWN_SIZE, PADDING, PART, SINGLE, Site
 from dpmigrate.library.sizes import size_of
 from dpmigrate.library.streams import DRAW
 
+#: the fields of a slice, and the parts of an index that leave an axis
+_BOUNDS, _KEPT = ("lower", "upper", "step"), ("whole", "slice", "none")
 #: since when a value depends on how many samples a rank has
 FIRST_ROWS = "the first rows of a table, as many as a rank has samples"
 
@@ -195,7 +197,7 @@ def _of_one_sample(site: Site, owner: Value, walk: Walk) -> Value:
     made = derivation.derived(
         ONE_SAMPLE, placements.PER_RANK, [owner], site.node, axes=walk.axes, keep_axes=False
     )
-    return samples.element(made) if own else made
+    return samples.element(made, site.node) if own else made
 
 
 def _first_of_each(site: Site, p: Placement, part: Value) -> bool:
@@ -272,8 +274,7 @@ def looked_up(site: Site, owner: Value, parts: list[Value]) -> Value:
     of parts.
     """
     p = placement_of(owner)
-    even = p.kind is Kind.ZERO or all(d.even for d in data(owner))
-    flat = [site.flat(v) or _bounds(site, v, even=even) for v in parts]
+    flat = [site.flat(v) or _bounds(site, v) for v in parts]
     note_bounds(site, join(*flat))
     rows = [(i, r) for i, v in enumerate(flat) if (r := rows_of(v)) is not None]
     lost = any(placement_of(v).kind is Kind.UNKNOWN for v in (owner, *flat))
@@ -281,14 +282,14 @@ def looked_up(site: Site, owner: Value, parts: list[Value]) -> Value:
         return indexed(site, owner, placements.UNKNOWN, None, *parts)
     if not rows:
         moving = any(placement_of(v).kind not in placements.EQUAL for v in flat)
-        lying = placements.PER_RANK if moving else p
-        made = indexed(site, owner, lying, _axes_left(site, owner, parts), *flat)
-        if any(_bounds(site, v) for v in parts):
-            made = sized_apart(site, made)
-        elif moving and any(placement_of(v).kind is Kind.SIZE for v in flat):
-            made = tuple(a._replace(origin=Origin(site.node, FIRST_ROWS, a.origin)) if isinstance(a, Data) else a for a in made)
-        elif even:
-            made = evened(made)
+        even = p.kind is Kind.ZERO or all(d.even for d in data(owner))
+        rows_made = None if moving else _of_samples(site, parts, even=even)
+        made = indexed(site, owner, placements.PER_RANK if moving else rows_made or p, _axes_left(site, owner, parts), *flat)
+        if rows_made == placements.PER_RANK:
+            made = _since(site, made, FIRST_ROWS)
+        elif any(_bounds(site, v) for v in parts):
+            made = _since(site, made, OWN_SIZE)
+        made = evened(made) if even else made
         return with_lengths(made, [1]) if kind_of_part(site, parts[0]) == "none" else made
     kinds = [kind_of_part(site, v) for v in parts]
     if (
@@ -300,7 +301,7 @@ def looked_up(site: Site, owner: Value, parts: list[Value]) -> Value:
     if kinds.count("many") > 1 and len(rows) != kinds.count("many"):
         return site.unknown("a table looked up by several indices")
     first, found = rows[0]
-    before = sum(1 for k in kinds[:first] if k in ("whole", "slice", "none"))
+    before = sum(1 for k in kinds[:first] if k in _KEPT)
     moved = placements.joined(r.placement for _, r in rows)
     if moved.kind is not Kind.ROWS or any(d.kind == "mask" for _, r in rows for d in [r]):
         return site.unknown("a table looked up by several indices")
@@ -310,6 +311,11 @@ def looked_up(site: Site, owner: Value, parts: list[Value]) -> Value:
         used = sum(1 for k in kinds if k in ("many", "one"))
         left = axes - used + found.axes + kinds.count("none")
     return indexed(site, owner, moved._replace(axis=moved.axis + before), left, *parts)
+
+
+def _since(site: Site, made: Value, word: str) -> Value:
+    """Data that are what they are since this node."""
+    return tuple(a._replace(origin=Origin(site.node, word, a.origin)) if isinstance(a, Data) else a for a in made)
 
 
 def _axes_left(site: Site, owner: Value, parts: list[Value]) -> int | None:
@@ -325,16 +331,30 @@ def _axes_left(site: Site, owner: Value, parts: list[Value]) -> int | None:
     return max(axes - kinds.count("one") - len(by_places) + chosen + kinds.count("none"), 0)
 
 
-def _bounds(site: Site, part: Value, *, even: bool = True) -> Value:
-    """Where a slice begins and ends, as far as that differs between ranks. They have batches of equal
-    sizes, but the first rows of a table, as many as a rank has samples, are others than the global batch
-    has: only of one that is ``even`` they are the same.
+def _of_samples(site: Site, parts: list[Value], *, even: bool) -> Placement | None:
+    """How a part of a table lies that begins or ends at a number of the rank's samples, None where no
+    slice does. The first rows of a table, as many as a rank has samples, are others than the global batch
+    has; of one that is ``even`` they are rows as ``torch.ones(len(x))`` makes them.
+    """
+    bounds = [[site.m.heap.read((o.number, n)) or NONE for n in _BOUNDS] for v in parts for o in site.m.objects(v) if o.kind == "slice"]
+    slices = [i for i, v in enumerate(parts) if any(o.kind == "slice" for o in site.m.objects(v))]
+    counted = [(i, ends) for i, ends in zip(slices, bounds, strict=True) if any(placement_of(site.flat(v)).kind is Kind.SIZE for v in ends)]
+    if not counted:
+        return None
+    (at, (lower, upper, step)), kinds = counted[0], [kind_of_part(site, v) for v in parts]
+    begins = lower in (NONE, const(0)) and step in (NONE, const(1)) and len(counted) == 1 and "ellipsis" not in kinds[:at]
+    if not even or not begins:
+        return placements.PER_RANK
+    return sized(placement_of(site.flat(upper)), sum(1 for k in kinds[:at] if k in _KEPT))
+
+
+def _bounds(site: Site, part: Value) -> Value:
+    """Where a slice begins and ends, as far as that differs between ranks; they have batches of
+    equal sizes.
     """
     found: list[Value] = []
     for made in site.m.objects(part):
         if made.kind == "slice":
-            names = ("lower", "upper", "step")
-            found += [site.m.heap.read((made.number, n)) or NONE for n in names]
+            found += [site.m.heap.read((made.number, n)) or NONE for n in _BOUNDS]
     moving = [site.flat(v) for v in found]
-    alike = (*placements.EQUAL, Kind.SIZE) if even else placements.EQUAL
-    return join(*[v for v in moving if placement_of(v).kind not in alike])
+    return join(*[v for v in moving if placement_of(v).kind not in (*placements.EQUAL, Kind.SIZE)])

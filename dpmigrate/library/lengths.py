@@ -23,7 +23,7 @@ from dpmigrate.execution.values import (
 )
 from dpmigrate.library.axes import rows_of
 from dpmigrate.library.sites import OF_ONE_SIZE, Row, Site, examples
-from dpmigrate.library.sizes import size_of
+from dpmigrate.library.sizes import as_many_as_all, size_of
 
 _DOC = "https://docs.python.org/3/library/functions.html"
 
@@ -43,6 +43,9 @@ def length(site: Site) -> Value:
             rows = rows_of((atom,))
             if rows is not None:
                 found.append(size_of(site, rows, 0))
+                continue
+            if atom.every and atom.axes != 0:
+                found.append(as_many_as_all(site, (atom,)))
                 continue
             if any(o.word == OF_ONE_SIZE for o in origins(atom.origin)):
                 found.append(SETTING)

@@ -37,6 +37,8 @@ def shape(site: Site) -> Value:
             return derivation.derived(
                 "size", p, [given], site.node, kind="number", gradient="none", keep_axes=False
             )
+        if index == const(0) and any(d.every for d in data(given)):
+            return as_many_as_all(site, given)
         count = next((a.axes for a in given if isinstance(a, Data)), None)
         return SETTING if index is not None or count is None else items([SETTING] * count)
     if index is None:
@@ -47,6 +49,14 @@ def shape(site: Site) -> Value:
         return size_of(site, found, whole_number(index))
     except LookupError:
         return site.unknown("which size")
+
+
+def as_many_as_all(site: Site, given: Value) -> Value:
+    """The number of the samples of all ranks, of what is as long as they are."""
+    made = derivation.derived(
+        "size", placements.UNIFORM, [given], site.node, kind="number", gradient="none", keep_axes=False
+    )
+    return tuple(a._replace(every=True) if isinstance(a, Data) else a for a in made)
 
 
 def is_shape(atom: object) -> TypeGuard[Data]:

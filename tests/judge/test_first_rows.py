@@ -31,7 +31,6 @@ def _said(step: str) -> list[str]:
         "torch.ones(1, 32).t().expand(32, 2).unsqueeze(0)[0][:len(x)]",
         "marked.fill_(3)[:len(x)]",
         "torch.full_like(table, 2.0)[:len(x)]",
-        "ones[:len(x)][:2].sum()",
         "table[:8].mean()",
     ],
 )
@@ -48,6 +47,8 @@ def test_rows_of_one_number_are_alike(added: str) -> None:
         "(marked + ones)[:len(x)]",
         "drawn[:len(x)]",
         "ones.cumsum(0)[:len(x)]",
+        "torch.ones(64, 2)[8:len(x)].sum()",
+        "torch.ones(64, 64)[:len(x), :len(x)].sum()",
     ],
 )
 def test_the_first_rows_of_a_table_by_how_many_samples_a_rank_has(added: str) -> None:
