@@ -67,6 +67,8 @@ _DEFAULTS: dict[str, Value] = {
     "weight": NONE, "pos_weight": NONE, "ignore_index": _NO_LABEL, "label_smoothing": const(0.0),
 }  # fmt: skip
 _CTC = ("CTCLoss", "ctc_loss")
+#: losses that raise where two operands differ in size (torch.nn.functional.binary_cross_entropy)
+_OF_EQUAL_SIZES = ("BCELoss", "BCEWithLogitsLoss", "binary_cross_entropy", "binary_cross_entropy_with_logits")
 #: losses with a number for each row
 _OF_ROWS = (
     *_BY_ROW, *_CTC, "MultiLabelMarginLoss", "MultiLabelSoftMarginLoss", "multilabel_margin_loss",
@@ -98,6 +100,8 @@ def lossy(site: Site, fields: dict[str, Value], operands: list[Value], name: str
     if reduction is None:
         return site.unknown("the reduction of a loss")
     scores = rows_of(operands[0]) if operands else None
+    if name in _OF_EQUAL_SIZES and scores is not None and scores.axes is not None:
+        operands = [operands[0], *[_of_axes(v, scores.axes) for v in operands[1:2]], *operands[2:]]
     if name in _WEIGHTED and scores is not None and scores.bare:
         return site.unknown("whether the classes are those of a sample after squeeze()")
     if name in _OF_DIFFERENCES and _of_unknown_axes(operands):
@@ -139,6 +143,13 @@ def lossy(site: Site, fields: dict[str, Value], operands: list[Value], name: str
     # scores and targets of each sample: whatever it is by which they seem to meet, it compares none
     alone = all(d.placement.kind in (Kind.ROWS, *placements.EQUAL) and d.kind not in ("order", "places") for v in operands for d in data(v))
     return tuple(a._replace(bent=a.bent - {site.node}) if alone and isinstance(a, Data) else a for a in made)
+
+
+def _of_axes(v: Value, axes: int) -> Value:
+    """The targets of a loss that raises where they have another size than the scores: a loss that is chosen
+    by an option may seem to be given those of another one.
+    """
+    return tuple(a._replace(axes=axes) if isinstance(a, Data) and a.placement.kind is Kind.ROWS else a for a in v)
 
 
 def _of_unknown_axes(operands: list[Value]) -> bool:
