@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from dpmigrate.facts.after_training import follows_training
 from dpmigrate.facts.names import FunctionNode, position
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.roles import Roles
@@ -141,6 +142,7 @@ def _after(roles: Roles, wrap: Wrap) -> ast.Call | None:
         return None
     # a function that trains whichever model it is given moves each of them
     wrappers = {c: held for c, held in moves.items() if wrap.made in held and all(v.kind == "wrapped" for v in held)}
+    wrappers = {c: held for c, held in wrappers.items() if not follows_training(roles, roles.names.statement(c))}
     return next((c for c in wrappers if roles.region(c) == "outside"), None)
 
 

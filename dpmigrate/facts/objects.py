@@ -38,6 +38,7 @@ class WrapSite:
     inner: frozenset[Val]
     first: ast.stmt | None = None  # of one of several models: the variable holds it bare from here to the wrap
     precedes: bool = False  # the statement itself reads the wrapper
+    later: tuple[tuple[ast.stmt, frozenset[Val]], ...] = ()  # what gives the variable other models after training, and these
 
 
 Vals = frozenset[Val]

@@ -271,6 +271,11 @@ class Values:
                     return vals & w.inner
             if w.precedes and self.names.is_inside(node, w.stmt):
                 when = "after"
+            for stmt, given in w.later:
+                if self.order.when(node, stmt) == "before":
+                    vals -= given
+                elif not given:
+                    return NONE  # what the variable holds then is not known
             if when == "before":
                 vals -= {w.wrapped}
             elif when == "after":
@@ -368,12 +373,18 @@ class Values:
         if node not in self._reaching:
             self._reaching[node] = self._reached(node)
         b, of_itself = self._reaching[node]
-        if b is None or b.value is None or any(w.key in self.keys(node) for w in (*self.wraps, *self.new_wraps)):
+        keys = frozenset(self.keys(node))
+        sites = [w for w in (*self.wraps, *self.new_wraps) if w.key in keys]
+        if b is None or b.value is None or not all(self._gone(w, b) for w in sites):
             return NONE
         vals = self._parts.bound(b.value, b.path)
         if of_itself and any(v.kind == "call" and not v.qual.startswith("torch.") for v in vals):
             return NONE  # net = prepare(net), of a function that is not seen, may be the same
         return self.unwraps.narrowed(node, vals)
+
+    def _gone(self, site: WrapSite, binding: Binding) -> bool:
+        """Whether what a binding gives a variable takes the place of the model that was wrapped before, and has trained."""
+        return any(self.names.is_inside(binding.target, stmt) for stmt, _ in site.later)
 
     def _attribute(self, node: ast.Attribute) -> Vals:
         dotted = self.names.dotted(node)

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations, takewhile
 
+from dpmigrate.facts.after_training import follows_training, reaches_loop
 from dpmigrate.facts.casts import casts
 from dpmigrate.facts.definitions import SAME
 from dpmigrate.facts.library import GROWS, MUTATORS
@@ -144,7 +145,7 @@ class Wrapping:
         models = frozenset(x for key in keys for v in self.values.vars.get(key, ()) for x in self.values.inner(v))
         changes: list[ast.AST] = [c.call for c in casts(self.roles) if models & {x for v in self.roles.model_vals(c.model) for x in self.values.inner(v)}]
         block = self.names.block(w.stmt)
-        between = list(takewhile(lambda stmt: not self._reaches_loop(stmt), block[block.index(w.stmt) + 1 :]))
+        between = list(takewhile(lambda stmt: not reaches_loop(self.roles, stmt), block[block.index(w.stmt) + 1 :]))
         frozen = [n for stmt in between for n in walk(stmt) if self._freezes(n, keys)] if w.how == "after" else []
         if frozen:
             receivers = ((c, r) for stmt in between for c in walk(stmt) if (r := moved(self.roles, c)) is not None)
@@ -186,16 +187,16 @@ class Wrapping:
         """The outermost ``if`` (or the ``try`` round one) that the wrap is lifted out of; not one that holds the training, too: ``if not test_only:``."""
         found: ast.stmt | None = None
         for a in self.names.ancestors(stmt):
-            if isinstance(a, FunctionNode | ast.ClassDef | ast.For | ast.While) or (isinstance(a, ast.If) and self._reaches_loop(a)):
+            if isinstance(a, FunctionNode | ast.ClassDef | ast.For | ast.While) or (isinstance(a, ast.If) and reaches_loop(self.roles, a)):
                 break
             if (isinstance(a, ast.If) and not is_main_guard(a)) or (isinstance(a, ast.Try) and found is not None):
                 found = a
         return found
 
-    def _site(self, key: Key, stmt: ast.stmt, inner: Vals | None = None, first: ast.stmt | None = None, *, precedes: bool = False) -> None:
-        """A wrap of what the variable holds; of one of several models, those that it holds since the statement ``first``."""
-        held = frozenset(x for v in self.values.vars.get(key, ()) for x in self.values.inner(v)) if inner is None else inner
-        self.sites.append(WrapSite(stmt, stmt, key, Val("wrapped", stmt, part=key), held, first, precedes))
+    def _site(self, key: Key, stmt: ast.stmt, *, precedes: bool = False) -> None:
+        """A wrap of what the variable holds."""
+        held = frozenset(x for v in self.values.vars.get(key, ()) for x in self.values.inner(v))
+        self.sites.append(WrapSite(stmt, stmt, key, Val("wrapped", stmt, part=key), held, precedes=precedes))
 
     def _verify(self) -> None:
         """With all wraps in place every training pass must go through one."""
@@ -399,7 +400,9 @@ class Wrapping:
         return any(isinstance(a, ast.For | ast.While) for a in around)
 
     def _place(self, key: Key, node: ast.AST) -> None:
-        writes = [w for w in self.roles.writes(key) if self._gives_model(w) and not self._reaches_loop(w)]
+        writes = [w for w in self.roles.writes(key) if self._gives_model(w) and not reaches_loop(self.roles, w)]
+        later = [w for w in writes if follows_training(self.roles, w)]
+        writes = [w for w in writes if w not in later] if len(later) < len(writes) else writes
         if not writes:
             turn = self._turn(node)
             body = turn or self._function_body(node)
@@ -408,7 +411,8 @@ class Wrapping:
             return
         made = list(self._alternatives(key, node, writes))
         for block, last, given in made:
-            self._after_set_up(key, block, last, given, alone=len(made) == 1)
+            others = [w for w in later if w not in given and not self._is_moved(w, key)]
+            self._after_set_up(key, block, last, given, others, alone=len(made) == 1)
 
     def _before(self, key: Key, node: ast.AST, body: list[ast.stmt]) -> None:
         """The wrap at the top of statements that have the model from elsewhere."""
@@ -418,8 +422,10 @@ class Wrapping:
         self.wraps.append(Wrap("before", body[0], ast.unparse(node), node, key))
         self._site(key, body[0], precedes=True)
 
-    def _after_set_up(self, key: Key, block: list[ast.stmt], last: int, writes: list[ast.stmt], *, alone: bool) -> None:
-        """The wrap after the last statement of the block that needs the bare model which the ``writes`` give, the last of them in ``block[last]``."""
+    def _after_set_up(self, key: Key, block: list[ast.stmt], last: int, writes: list[ast.stmt], later: list[ast.stmt], *, alone: bool) -> None:
+        """The wrap after the last statement of the block that needs the bare model which the ``writes`` give, the last of them in ``block[last]``;
+        ``later`` are those that give the variable others after training.
+        """
         site = self._last_of_set_up(key, block, last)
         target = self.roles.leaf(writes[0], key)
         text = ast.unparse(target)
@@ -427,15 +433,16 @@ class Wrapping:
         simple = site == last and stmt is writes[-1] and isinstance(stmt, ast.Assign) and len(stmt.targets) == 1
         whole = simple and isinstance(stmt, ast.Assign) and stmt.targets[0] is self.roles.leaf(stmt, key)
         self.wraps.append(Wrap("value" if whole else "after", stmt, text, target, key))
-        if alone:
+        if alone and not later:
             self._site(key, stmt)
-        else:
-            held = NONE.union(*(self.values.given(w, key) for w in writes))
-            self._site(key, stmt, frozenset(x for v in held for x in self.values.inner(v)), writes[0])
+            return
+        held = frozenset(x for w in writes for v in self.values.given(w, key) for x in self.values.inner(v))
+        others = tuple((w, self.values.given(w, key) - held) for w in later)
+        self.sites.append(WrapSite(stmt, stmt, key, Val("wrapped", stmt, part=key), held, None if alone else writes[0], later=others))
 
     def _last_of_set_up(self, key: Key, block: list[ast.stmt], last: int) -> int:
         """The index of the last statement before training that needs the bare model, from the one that gives it on."""
-        train = next((i for i, s in enumerate(block) if i > last and (self._reaches_loop(s) or self._keeps_model(s))), len(block))
+        train = next((i for i, s in enumerate(block) if i > last and (reaches_loop(self.roles, s) or self._keeps_model(s))), len(block))
         needs = (i for i in range(last + 1, train) if any(self._needs_bare(n, key) or _sets_requires_grad(n) for n in walk(block[i])))
         return max(needs, default=last)
 
@@ -473,7 +480,7 @@ class Wrapping:
     def _moves(self, stmt: ast.stmt, name: str) -> bool:
         """``model.to(device)``, ``model = model.cuda()``, also under a test: ``if use_cuda: model.cuda()``"""
         if isinstance(stmt, ast.If):
-            return any(self._moves(s, name) for s in (*stmt.body, *stmt.orelse)) and not self._reaches_loop(stmt)
+            return any(self._moves(s, name) for s in (*stmt.body, *stmt.orelse)) and not reaches_loop(self.roles, stmt)
         call = stmt.value if isinstance(stmt, ast.Expr | ast.Assign) else None
         if isinstance(stmt, ast.Assign) and ast.unparse(stmt.targets[0]) != name:
             return False
@@ -514,7 +521,7 @@ class Wrapping:
     def _by_branch(self, node: ast.AST, writes: list[ast.stmt], within: ast.stmt | None) -> Iterator[tuple[list[ast.stmt], int, list[ast.stmt]]]:
         block, last = self._common_block(writes, within)
         stmt = block[last]
-        if not self._reaches_loop(stmt):
+        if not reaches_loop(self.roles, stmt):
             keys = set(self.values.keys(node)) if isinstance(node, ast.expr) else set()
             if without(self.roles, node, stmt) and not any(self._needs_bare(n, key) for s in block[last + 1 :] for n in walk(s) for key in keys):
                 yield from self._by_branch(node, writes, stmt)
@@ -581,13 +588,6 @@ class Wrapping:
         parent = self.names.parent[stmt]
         branch = self.names.parent[parent] if isinstance(parent, ast.ExceptHandler) else parent
         return isinstance(branch, ast.If | ast.Try) and branch is not within and not is_main_guard(branch)
-
-    def _reaches_loop(self, stmt: ast.stmt) -> bool:
-        loops = [b.node for b in self.roles.batch_loops if b.trains or b.evaluates]
-        functions = {self.names.function(x) for x in loops}
-        if any(self.names.is_inside(x, stmt) for x in loops):
-            return True
-        return not isinstance(stmt, FunctionNode | ast.ClassDef) and bool(functions & self.roles.all_entered(stmt))
 
     def _needs_bare(self, node: ast.AST, key: Key) -> bool:
         """A use of the variable that wants the module itself: an attribute, a load, a move, another library's function."""

@@ -98,7 +98,7 @@ def test_refused_after_data_parallel(line: str, pointed: str) -> None:
 
 def test_where_there_is_no_place_for_a_wrap() -> None:
     """DPM904 says why; what stands after a wrap that there is not is no finding."""
-    parts = {"before": "model.fc = nn.Linear(8, 2)", "end": "model = torch.load('model.pt')['model']\nprint(model)"}
+    parts = {"before": "model.fc = nn.Linear(8, 2)", "epoch_end": "model = torch.load('model.pt')['model']"}
     assert refused("DPM904", **parts) and found("DPM110", **parts) == []
 
 

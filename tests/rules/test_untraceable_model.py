@@ -84,10 +84,28 @@ def test_two_optimizers_of_which_one_is_not_followed() -> None:
     assert refused("DPM904", imports="from lib import build", optimizer=optimizer, step=STEP + "other.step()") == ["torch.optim.SGD(build(), lr=0.1)"]
 
 
-def test_a_name_that_is_used_again_is_named() -> None:
-    """The model that is loaded at the end is another one."""
-    (hit,) = hits("DPM904", end="model = torch.load('best.pt')")
-    assert "which should have a name of its own" in hit.message
+@pytest.mark.parametrize(
+    ("end", "bare"),
+    [
+        ("model = torch.load('best.pt')\nmodel.state_dict()", True),
+        ("model = torch.load('best.pt')['model']\nmodel.state_dict()", True),
+        ("model = Net()\nmodel = model.to('cpu')\nmodel.state_dict()", True),
+        ("model = model.to('cpu')\nmodel.state_dict()", False),
+        ("if os.environ:\n    model.load_state_dict({})\n    model = model.to('cpu')\nmodel.state_dict()", False),
+    ],
+)
+@pytest.mark.parametrize("module_level", [False, True], ids=["function", "module"])
+def test_a_name_that_is_used_again_after_training(end: str, bare: bool, module_level: bool) -> None:
+    """What is given to the variable then is another model, which nothing wraps; what is moved is the same."""
+    parts = {"end": end, "module_level": module_level}
+    assert hits("DPM904", **parts) == []  # type: ignore[arg-type]
+    text = whole(**parts)  # type: ignore[arg-type]
+    assert text.count("ddp.wrap(") == 1
+    assert ("model.state_dict()" in text, "model.module.state_dict()" in text) == (bare, not bare)
+
+
+def test_another_model_in_a_later_turn_has_the_name_of_the_first() -> None:
+    assert refused("DPM904", epoch_end="model = torch.load('best.pt')")
 
 
 @pytest.mark.parametrize(
