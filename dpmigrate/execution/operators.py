@@ -277,7 +277,12 @@ class OperatorParts(ComparisonParts):
         if isinstance(op, ast.Add) and self.library.opening(self, left, node, frame):
             return left  # it begins as it did, and its length is not known
         both_of = [self.elements(v, node, frame) for v in (left, right)]
-        return self.listed(both_of, node, frame, exact=False, by=[left, right])
+        out = self.listed(both_of, node, frame, exact=False, by=[left, right])
+        counts = [self.heap.read((o.number, LENGTH)) or NOTHING for v in (left, right) for o in self.objects(v)]
+        parted = next((p for count in counts if (p := self.parting(count, node)) is not None), None)
+        if parted is not None:
+            self.heap.write((self.objects(out)[0].number, LENGTH), divergence.differing(SETTING, parted))
+        return out
 
     # ------------------------------------------------------------ defined by later parts
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from dpmigrate.facts.definitions import default, through
+from dpmigrate.facts.library import TO_TENSOR
 from dpmigrate.facts.loops import chosen, rounds
 from dpmigrate.facts.names import FunctionNode, Loop, last, position
 from dpmigrate.facts.nodes import walk
@@ -31,7 +32,6 @@ LIBRARIES = {
     "mxnet.": "MXNet",
 }
 _ENDS = ("itertools.chain", "itertools.chain.from_iterable")
-_TO_TENSOR = frozenset({"torch.from_numpy", "torch.tensor", "torch.as_tensor", "torch.Tensor", "torch.FloatTensor", "torch.LongTensor"})
 _RANDOM = re.compile(r"perm|shuffle|randint|choice|sample")
 
 
@@ -257,7 +257,7 @@ class _Search:
 
     def _as_tensors(self, names: tuple[str, ...]) -> tuple[str, ...]:
         """The variables as tensors; the step makes them of arrays where it calls ``torch.from_numpy`` or the like."""
-        made = any(isinstance(n, ast.Call) and self.names.dotted(n.func) in _TO_TENSOR for p in self._pieces for n in walk(p))
+        made = any(isinstance(n, ast.Call) and self.names.dotted(n.func) in TO_TENSOR for p in self._pieces for n in walk(p))
         return tuple(f"torch.as_tensor({name})" if made else name for name in names)
 
     def _by_index(self, node: ast.Subscript) -> bool:

@@ -53,6 +53,8 @@ LAYOUTS = frozenset({"contiguous", "view", "reshape", "flatten", "squeeze", "uns
 CUTS = frozenset({"detach", "data", "item", "numpy", "tolist"})
 #: what is asked of a tensor that is nothing of its elements
 FORM = frozenset({"shape", "size", "device", "dtype", "dim", "ndim", "numel", "type"})
+#: functions that give data as a tensor
+TO_TENSOR = frozenset({"torch.from_numpy", "torch.tensor", "torch.as_tensor", "torch.Tensor", "torch.FloatTensor", "torch.LongTensor"})
 #: functions that make a tensor of a size
 MAKES = frozenset({"zeros", "ones", "full", "empty"})
 #: methods that do so, with the type and device of another tensor

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from dpmigrate.facts.collated import functions
-from dpmigrate.facts.library import FLOATS, INTEGERS, LAYOUTS, MAKES, MAKES_ALIKE, MOVES
+from dpmigrate.facts.library import FLOATS, INTEGERS, LAYOUTS, MAKES, MAKES_ALIKE, MOVES, TO_TENSOR
 from dpmigrate.facts.loops import last, source
 from dpmigrate.facts.names import FunctionNode
 from dpmigrate.facts.nodes import walk
@@ -56,7 +56,7 @@ def _elements(roles: Roles, node: ast.AST | None, depth: int) -> Iterator[tuple[
         yield from _elements(roles, node.value, depth)
     elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _SAME:
         yield from _elements(roles, node.func.value, depth)
-    elif isinstance(node, ast.Call) and roles.names.dotted(node.func) in ("?.tuple", "?.list") and len(node.args) == 1:
+    elif isinstance(node, ast.Call) and roles.names.dotted(node.func) in TO_TENSOR | {"?.tuple", "?.list"} and node.args:
         yield from _elements(roles, node.args[0], depth)
     elif isinstance(node, ast.GeneratorExp | ast.ListComp) and len(node.generators) == 1:  # x, y = (t.to(device) for t in batch)
         yield from _elements(roles, node.generators[0].iter, depth)
@@ -126,6 +126,9 @@ def _pads(roles: Roles, node: ast.AST, depth: int) -> bool:
             if last(n.func) in _PADS or (last(n.func) in _MADE and any(_longest(roles, a, depth) for a in (*n.args, *(k.value for k in n.keywords)))):
                 return True
             if depth and any(_pads(roles, e, depth - 1) for f, _ in roles.values.targets(n) for e in _returned(roles, f, ())):
+                return True
+        elif isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mult) and isinstance(n.left, ast.List):  # s + [0] * (longest - len(s))
+            if _longest(roles, n.right, depth):
                 return True
         elif isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and depth:
             bound = roles.names.bindings(roles.names.scope_of[n], n.id)

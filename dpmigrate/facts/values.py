@@ -384,7 +384,7 @@ class Values:
 
     def _gone(self, site: WrapSite, binding: Binding) -> bool:
         """Whether what a binding gives a variable takes the place of the model that was wrapped before, and has trained."""
-        return any(self.names.is_inside(binding.target, stmt) for stmt, _ in site.later)
+        return any(self.names.is_inside(binding.target, stmt) or self.order.when(binding.target, stmt) == "after" for stmt, _ in site.later)
 
     def _attribute(self, node: ast.Attribute) -> Vals:
         dotted = self.names.dotted(node)

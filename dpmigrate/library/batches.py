@@ -60,6 +60,7 @@ def batches(site: Site) -> Value:
         at = putting_together(site.m)
         before = site.m.heap.read(at) or NONE
         site.m.heap.write(at, value(Ref(made.number)))
+        site.m.heap.write(collating.filling(site.m), NONE)
         result = site.m.call(collate, Arguments([given]), site.node, site.frame)
         site.m.heap.write(at, before)
         constants = seen and collating.followed(site.deep(result))
@@ -155,9 +156,13 @@ def as_rows(
                 plain = a.kind in ("samples", "any")
                 kept = a.kind == "mask" or (a.kind == "array" and not collated)
                 kind = "batch" if plain else a.kind if kept else "tensor"
-                known_axes = a.axes is not None and a.placement.kind is not Kind.UNKNOWN
-                axes = (a.axes or 0) + more if known_axes else None
-                found.append(_batch(site, kind, loader_number, axes))
+                lost = a.placement.kind is Kind.UNKNOWN
+                axes = a.axes + more if a.axes is not None and not lost else None
+                batch = _batch(site, kind, loader_number, axes)
+                filled = lost and not collated and const(True)[0] in (site.m.heap.read(collating.filling(site.m)) or NONE)
+                if filled and batch.placement.kind is Kind.ROWS:
+                    batch = batch._replace(placement=batch.placement._replace(padded=True))
+                found.append(batch)
             case Const() | Setting() if constants or a == NONE[0]:
                 found.append(a)
             case Const():

@@ -26,6 +26,7 @@ from dpmigrate.execution.values import (
     Value,
     atoms,
     const,
+    data,
     known,
     origins,
     value,
@@ -48,6 +49,20 @@ def putting_together(m: Machine) -> tuple[int, str]:
 def assembled(m: Machine) -> Value:
     """That loader; nothing where no such function is under way."""
     return tuple(a for a in m.heap.read(putting_together(m)) or () if isinstance(a, Ref))
+
+
+def filling(m: Machine) -> tuple[int, str]:
+    """Where it stands whether such a function fills samples up to the longest of the rank's."""
+    return m.heap.number(("batches",)), "filled up"
+
+
+def filled_up(site: Site, size: Value) -> bool:
+    """Whether samples are filled up to a size that a rank's samples have together; it is noted then."""
+    own = any(d.placement.kind in (Kind.PER_RANK, Kind.PARTIAL) for d in data(size))
+    found = own and bool(assembled(site.m))
+    if found:
+        site.m.heap.write(filling(site.m), const(True))
+    return found
 
 
 def is_put_together(site: Site, v: Value) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from dpmigrate.execution import derivation, placements
 from dpmigrate.execution.joins import join
+from dpmigrate.execution.objects import LENGTH
 from dpmigrate.execution.placements import Kind, Placement
 from dpmigrate.execution.values import (
     NOTHING,
@@ -23,6 +24,7 @@ from dpmigrate.execution.values import (
     value,
 )
 from dpmigrate.library.axes import rows_of
+from dpmigrate.library.collating import filled_up
 from dpmigrate.library.shapes import with_lengths
 from dpmigrate.library.sites import OWN_SIZE, SINGLE, Site
 
@@ -47,6 +49,7 @@ def factory(site: Site) -> Value:
             continue
         if placement.kind is Kind.ROWS and (p.kind is Kind.PER_RANK or p == placements.MAX):
             placement = placement._replace(padded=True)  # as long as the longest that a rank has
+            filled_up(site, s)
         else:
             placement = sized(p, i) if placement.kind is Kind.UNIFORM else placements.PER_RANK
     if site.word in ("zeros", "new_zeros") and placement.kind is Kind.UNIFORM:
@@ -237,6 +240,8 @@ def literal(site: Site) -> Value:
         return value(Data(kind, placements.UNIFORM, axes=1, lengths=(0,)))
     if not found:
         return value(Data(kind, placements.UNIFORM, axes=_nested(site, given)))
+    if _filled_lists(site, given):
+        return site.unknown("lists filled up to the longest")
     listed = site.m.known_elements(given)
     keep = listed is None and bool(data(given))
     lying = placement_of(found)
@@ -259,6 +264,13 @@ def literal(site: Site) -> Value:
         axes=None if keep else _nested(site, given),
         keep_axes=keep,
     )
+
+
+def _filled_lists(site: Site, given: Value) -> bool:
+    """Whether a list that is put together of samples holds, or is, one that is filled up to the longest."""
+    inner = [site.m.elements(given, site.node, site.frame)] if any(o.kind == "list" for o in site.m.objects(given)) else []
+    lists = [o for v in (given, *inner) for o in site.m.objects(v) if o.kind == "list"]
+    return any(filled_up(site, site.m.heap.read((o.number, LENGTH)) or NOTHING) for o in lists)
 
 
 def _nested(site: Site, given: Value, depth: int = 4) -> int | None:

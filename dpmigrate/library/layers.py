@@ -27,6 +27,7 @@ from dpmigrate.execution.values import (
 )
 from dpmigrate.library import detection, sequence_models
 from dpmigrate.library.axes import on_axis, rows_of
+from dpmigrate.library.collating import assembled, filled_up, filling
 from dpmigrate.library.copies import copy_of
 from dpmigrate.library.effects import cut
 from dpmigrate.library.forward_pass import each_data, forward, methods_run
@@ -175,6 +176,8 @@ _BEHIND = ("reflect", "replicate", "circular")
 
 def padded(site: Site) -> Value:
     """``F.pad(x, (left, right, …))``: pads from the last axis on."""
+    if filled_up(site, site.flat(site.get(1, "pad") or ())):
+        return site.unknown("a sample filled up to the longest")
     found = rows_of(site.get(0) or ())
     if found is None:
         return site.each()
@@ -248,6 +251,8 @@ def padded_sequence(site: Site) -> Value:
         first = known(site.get(1, "batch_first") or const(False))
         if not isinstance(first, bool):
             return site.unknown("whether padded sequences have the samples first")
+        if assembled(site.m):
+            site.m.heap.write(filling(site.m), const(True))
         inner = broadcasting.axes_of(parts)
         lying = placements.rows(0 if first else 1, padded=True)
         return site.data(lying, axes=None if inner is None else inner + 1, keep_axes=False)

@@ -23,6 +23,7 @@ from dpmigrate.execution.values import (
 )
 from dpmigrate.library import streams, torch_linalg, torch_math, torch_products, torch_shapes
 from dpmigrate.library.axes import rows_of
+from dpmigrate.library.collating import filled_up
 from dpmigrate.library.effects import (
     coupled,
     elementwise,
@@ -41,6 +42,7 @@ from dpmigrate.library.sizes import elements_count, repeat, repeat_interleave
 from dpmigrate.library.stdlib import loaded
 from dpmigrate.library.streams import drawing
 
+_CHANGED = unestablished("which axis of an array is changed")
 _DOC = "https://numpy.org/doc/stable/reference/"
 #: functions that have another name in torch, with torch's meaning
 _TORCH = {
@@ -132,6 +134,13 @@ def appended(site: Site) -> Value | None:
     """``numpy.append(x, y)``: y behind x, along an axis that may be none."""
     behind(site, site.flat(site.get(0, "arr") or NOTHING))
     return unestablished("which axis of an array is changed")(site)
+
+
+def padded(site: Site) -> Value:
+    """``np.pad(x, widths)``."""
+    if filled_up(site, site.flat(site.get(1, "pad_width") or NOTHING)):
+        return site.unknown("a sample filled up to the longest")
+    return _CHANGED(site) or NOTHING
 
 
 def array_saved(site: Site) -> Value:
@@ -252,9 +261,9 @@ np.vstack([x.numpy(), y.numpy()])
     Row("numpy.stack", array(stack), ("np.stack([x.numpy(), y.numpy()], 1)",), _DOC),
     Row("numpy.append", array(appended), ("np.append(np.empty(0), np.ones(3))",), _DOC),
     Row("""
-numpy.insert numpy.delete numpy.pad numpy.gradient numpy.apply_along_axis
-numpy.put numpy.choose
-""", array(unestablished("which axis of an array is changed")), examples("""
+numpy.insert numpy.delete numpy.gradient numpy.apply_along_axis numpy.put numpy.choose
+""", array(_CHANGED), source=_DOC),
+    Row("numpy.pad", array(padded), examples("""
 np.pad(np.ones(3), 1)
 """), _DOC),
     Row("""

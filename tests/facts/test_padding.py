@@ -16,13 +16,14 @@ def padding(batch):
     words, labels = zip(*batch)
     longest = max(len(w) for w in words)
     rows = torch.zeros(len(words), longest)
-    return pad_sequence(words), torch.stack(labels), rows
+    lists = [w + [0] * (longest - len(w)) for w in words]
+    return pad_sequence(words), torch.stack(labels), rows, lists
 def plain(batch):
-    return torch.stack([b[0] for b in batch]), torch.stack([b[1] for b in batch]), torch.zeros(len(batch), 9)
+    return torch.stack([b[0] for b in batch]), torch.stack([b[1] for b in batch]), torch.zeros(len(batch), 9), [[0] * 3]
 model = nn.Linear(3, 2)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 loader = DataLoader(data, batch_size=8, collate_fn={collate})
-for words, labels, rows in loader:
+for words, labels, rows, lists in loader:
     words = words.cuda()
     loss = model(words).sum()
     probe({expression})
@@ -48,7 +49,7 @@ def test_not_padded(collate: str, expression: str, why: str) -> None:
     assert not padded(found.roles, node), why
 
 
-@pytest.mark.parametrize("expression", ["words", "words.float().cpu()", "words[:, 1:] + 1", "rows"])
+@pytest.mark.parametrize("expression", ["words", "words.float().cpu()", "words[:, 1:] + 1", "rows", "torch.from_numpy(rows)", "lists", "torch.tensor(lists).float()"])
 def test_padded(expression: str) -> None:
     found, node = probed(_PROGRAM.format(collate="padding", expression=expression))
     assert padded(found.roles, node)
