@@ -17,7 +17,7 @@ from dpmigrate.facts.entry import Entry, find_entry
 from dpmigrate.facts.executed import Executed, early_questions, files_in_turn, files_of_all, racing, take_out_untrained, training_side, unfinished_loads
 from dpmigrate.facts.folders import folder_loops, preparations
 from dpmigrate.facts.inputs import InputGradient, input_gradients
-from dpmigrate.facts.loops import BatchLoop, rounds
+from dpmigrate.facts.loops import BatchLoop, last, rounds
 from dpmigrate.facts.modes import default_path
 from dpmigrate.facts.modules import Modules
 from dpmigrate.facts.moving import Moving
@@ -44,7 +44,7 @@ from dpmigrate.facts.unseen import Unseen, unseen
 from dpmigrate.facts.unused import Unused, partly_used
 from dpmigrate.facts.values import NONE, Vals, Values
 from dpmigrate.facts.wraps import Wrap, Wrapping, WrapPlan
-from dpmigrate.model import Span
+from dpmigrate.model import Span, is_main_guard
 from dpmigrate.program import Program
 from dpmigrate.settings import Settings
 
@@ -214,8 +214,18 @@ class Script:
         return self.program.text(Span.of(node)) if getattr(node, "end_lineno", None) else ast.unparse(node)
 
     def shared(self, node: ast.AST) -> bool:
-        """Whether the node stands in a file that a script imports which is not rewritten."""
-        return os.path.abspath(self.program.part(Span.of(node)).source.name) in self.settings.shared
+        """Whether the node stands in a file that a script imports which is not rewritten, or in a function that its own
+        file calls where it is started as a script.
+        """
+        part = self.program.part(Span.of(node))
+        if os.path.abspath(part.source.name) in self.settings.shared:
+            return True
+        guards = [s for s in part.source.tree.body if is_main_guard(s) and s not in part.tree.body]
+        function = self.names.function(node)
+        if not guards or not isinstance(function, FunctionNode):
+            return False
+        inside = set(walk(function))
+        return any(isinstance(n, ast.Call) and last(n.func) == function.name and n not in inside for n in walk(part.source.tree))
 
     def where(self, node: ast.AST) -> str:
         """The place for people, seen from the script: ``line 12``, or ``utils.py, line 12``."""
