@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 #: the errors by which a directory says that it is there
 _EXPECTED = frozenset({"OSError", "IOError", "EnvironmentError", "FileExistsError", "Exception"})
+#: what a program does that goes on elsewhere, or with something else
+_LEAVES = (ast.Break, ast.Continue, ast.Return)
+_GOES_ON = (*_LEAVES, ast.Assign, ast.AugAssign, ast.AnnAssign)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -31,7 +34,8 @@ def unprepared(script: Script) -> Iterator[Making]:
     of_paths = [c for c, _ in script.methods("mkdir") if not c.args or _is_mode(c.args[0])]
     for call in (*script.calls("os.makedirs", "os.mkdir"), *of_paths):
         given = script.argument(call, "exist_ok", 2)
-        if not (_caught(script, call) or _is_true(script, given) or script.made_once(call)):
+        ready = _caught(script, call) and not decides(script, call)
+        if not (ready or _is_true(script, given) or script.made_once(call)):
             yield Making(call, None if given is not None and _is_false(given) else given)
 
 
@@ -79,9 +83,28 @@ def _caught(script: Script, call: ast.Call) -> bool:
     return False
 
 
-def _expects(handler: ast.ExceptHandler) -> bool:
+def decides(script: Script, call: ast.Call) -> bool:
+    """Whether the program goes on otherwise where the directory is there: ``try: os.mkdir(name); break``, ``except OSError: n += 1``."""
+    inner: ast.AST = call
+    for a in script.names.ancestors(call):
+        if isinstance(a, FunctionNode):
+            return False
+        if isinstance(a, ast.Try) and inner in a.body:
+            after = a.body[a.body.index(inner) + 1 :]
+            handlers = [s for h in a.handlers if _catches(h) for s in h.body]
+            if any(isinstance(n, _GOES_ON) for s in handlers for n in walk(s)) or (handlers and any(isinstance(n, _LEAVES) for s in after for n in walk(s))):
+                return True
+        inner = a
+    return False
+
+
+def _catches(handler: ast.ExceptHandler) -> bool:
     kinds = [handler.type] if not isinstance(handler.type, ast.Tuple) else handler.type.elts
-    known = any(k is None or ast.unparse(k).rpartition(".")[2] in _EXPECTED for k in kinds)
+    return any(k is None or ast.unparse(k).rpartition(".")[2] in _EXPECTED for k in kinds)
+
+
+def _expects(handler: ast.ExceptHandler) -> bool:
+    known = _catches(handler)
     return known and not any(isinstance(n, ast.Raise | ast.Call) for s in handler.body for n in walk(s) if not _asks_errno(handler, n))
 
 

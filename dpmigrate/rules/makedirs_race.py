@@ -30,7 +30,8 @@ with ddp.main_first():
 unless its name is made of the clock or of a listing of directories, and so another one each time.
 
 ## When it is not fixed
-Where the script is ready for a directory that is there already (`except OSError: pass`) nothing is changed.
+Where the script is ready for a directory that is there already (`except OSError: pass`) nothing is changed. Where it goes on with another name or another
+way then (`except OSError: run += 1`), each rank would find what another one has made: that is refused, since rank 0 alone has to look for the name.
 Nor is the `mkdir` of other libraries (`sftp.mkdir(path)`).
 """
 
@@ -40,7 +41,7 @@ import ast
 from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, Edit, Enclose, Replace, SetArg
-from dpmigrate.facts.directories import may_be, unprepared
+from dpmigrate.facts.directories import decides, may_be, unprepared
 from dpmigrate.facts.fresh import clocks, listings
 from dpmigrate.facts.names import position
 from dpmigrate.facts.nodes import walk
@@ -59,7 +60,10 @@ def makedirs_race(script: Script) -> Iterator[Hit]:
         call = made.call
         if script.prepares(call):
             continue
-        if made.exist_ok is not None:
+        if decides(script, call):
+            advice = "let rank 0 alone look for the name, and take its answer with ddp.from_main"
+            yield Hit(call, "every rank makes this directory, and goes on by whether it is there: the others would find that of rank 0", advice=advice)
+        elif made.exist_ok is not None:
             yield _by_option(script, call, made.exist_ok)
         elif _stops(script, call):
             yield _by_option(script, call, None)

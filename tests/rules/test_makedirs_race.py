@@ -133,3 +133,26 @@ def test_a_handler_that_is_not_for_it(end: str) -> None:
 def test_behind_a_test_and_in_a_method() -> None:
     parts = {"defs": "class T:\n    def prepare(self, p):\n        if not os.path.isdir(p):\n            os.mkdir(p)"}
     assert after(**parts) == ["os.makedirs(p, exist_ok=True)"]
+
+
+_SEARCH = "n = 0\nwhile True:\n    try:\n        {making}{after}\n    except {error}:\n        n += 1{ends}"
+
+
+@pytest.mark.parametrize("making", ["os.mkdir(f'run{n}')", "os.makedirs('run%d' % n)"])
+@pytest.mark.parametrize(
+    ("after", "error", "ends"),
+    [
+        pytest.param("\n        break", "FileExistsError", "", id="left where it is made"),
+        pytest.param("\n        path = n\n        break", "Exception", "", id="left later"),
+        pytest.param("", "OSError", "\n    else:\n        break", id="left by the else"),
+    ],
+)
+def test_a_search_for_a_free_name_is_for_rank_0(making: str, after: str, error: str, ends: str) -> None:
+    end = _SEARCH.format(making=making, after=after, error=error, ends=ends)
+    (hit,) = hits("DPM505", end=end)
+    assert "goes on by whether it is there" in hit.message and not hit.edits
+
+
+def test_what_is_done_beside_the_folder_decides_nothing() -> None:
+    end = "try:\n    os.mkdir('a')\n    print('made')\nexcept FileExistsError:\n    print('there')"
+    assert hits("DPM505", end=end)[0].edits
