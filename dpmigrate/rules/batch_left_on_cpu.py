@@ -79,8 +79,9 @@ def _left(script: Script, node: ast.expr, seen: frozenset[str]) -> set[str]:
     for b in script.names.bindings(script.names.scope_of[node], node.id):
         if b.how == "for":
             found |= _given(script, b.target)
-        elif b.how == "assign" and not b.path and isinstance(b.value, ast.expr):
-            found |= _left(script, b.value, seen | {node.id})
+        elif b.how == "assign" and isinstance(b.value, ast.expr):
+            whole = _left(script, b.value, seen | {node.id})
+            found |= whole if not b.path else {"part"} if whole == {"batch"} else {"?"}  # x, y = batch
         else:
             found.add("?")
     return found

@@ -99,10 +99,8 @@ def total(numbers: torch.Tensor) -> torch.Tensor:
     """
     if numbers.is_cuda:
         return reduced(numbers)
-    count = len(numbers)
-    table = rows(*struct.unpack(f"{count}q", struct.pack(f"{count}d", *numbers.tolist())))
-    ranks = [struct.unpack(f"{count}d", struct.pack(f"{count}q", *row)) for row in table]
-    return torch.tensor(ranks, dtype=torch.float64).sum(0)
+    table = rows(*numbers.view(torch.int64).tolist())  # the bits, which torch.compile can trace in a forward, as struct cannot be
+    return torch.tensor(table, dtype=torch.int64).view(torch.float64).sum(0)
 
 
 def summed(numbers: torch.Tensor, name: str) -> torch.Tensor:

@@ -26,8 +26,8 @@ def quiet() -> None:
     sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - lives as long as the process
     logging.disable(logging.WARNING)
     warnings.simplefilter("ignore")
-    if "loguru" in sys.modules:  # writes to the stderr of its import
-        sys.modules["loguru"].logger.disable("")
+    if "loguru" in sys.modules or importlib.util.find_spec("loguru") is not None:  # writes to the stderr of its import, which may come later
+        importlib.import_module("loguru").logger.disable("")
     if importlib.util.find_spec("tqdm") is not None:
         _disable_bars(importlib.import_module("tqdm.std").tqdm)
 

@@ -35,6 +35,8 @@ def _step(forward: str, before: str = "") -> str:
         pytest.param({"batches": "for i, (x, y) in enumerate(loader):", "step": _step("model(i)")}, id="the number of the batch"),
         pytest.param({"step": _step("model(x)", "x = x if x is y else x")}, id="one of two"),
         pytest.param({"end": "for z in range(3):\n    model(z)"}, id="another loop"),
+        pytest.param({"batches": "for b in loader:", "step": _step("model(x)", "x, y = b\nx = x.cuda()")}, id="taken out by name and moved"),
+        pytest.param({"batches": "for b in loader:", "step": _step("model(x)", "x, y = moved(b)"), "imports": "from lib import moved"}, id="what a function gives of it"),
     ],
 )
 def test_nothing_to_say(parts: dict[str, str]) -> None:
@@ -54,6 +56,7 @@ def test_nothing_to_say(parts: dict[str, str]) -> None:
         pytest.param({"step": _step("model(Variable())")}, "model(Variable().to(ddp.device()))", id="nothing"),
         pytest.param({"batches": "for i, (x, y) in enumerate(loader):", "step": _step("model(x)")}, "model(x.to(ddp.device()))", id="numbered"),
         pytest.param({"batches": "for b in loader:", "step": _step("model(b[0])", "y = b[1]")}, "model(b[0].to(ddp.device()))", id="an item"),
+        pytest.param({"batches": "for i, b in enumerate(loader):", "step": _step("model(x)", "x, y = b")}, "model(x.to(ddp.device()))", id="taken out by name"),
         pytest.param(
             {"batches": "for i, b in enumerate(loader):", "step": _step("model(b['x'])", "y = b['y']")}, "model(b['x'].to(ddp.device()))", id="an entry"
         ),

@@ -233,6 +233,24 @@ def weighted_means() -> None:
         raises(ValueError, "one number", lambda: ddp.mean_count(torch.ones(2)))
     counted = ddp.mean_count(torch.tensor([mine]))
     assert counted.tolist() == [(world - 1) / 2]
+
+
+@check
+def means_in_a_compiled_forward() -> None:
+    """As torch.compile traces them where a model gives its own loss."""
+    world, mine = ddp.world_size(), ddp.rank()
+    weight = torch.tensor([2.0], requires_grad=True)
+
+    def forward(x: torch.Tensor) -> torch.Tensor:
+        zero: torch.Tensor = 0 * ddp.mean_count(x.sum())
+        return ddp.weighted_mean((weight * x).mean(), len(x)) + zero
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of what the compiler leaves to Python
+        loss: torch.Tensor = torch.compile(forward, backend="eager")(torch.full((mine + 1,), float(mine + 1)))
+    counts = [r + 1 for r in range(world)]
+    assert abs(loss.item() - sum(2.0 * c * c for c in counts) / sum(counts)) < 1e-6
+    loss.backward()
     assert ddp.mean_count(float(mine)) == (world - 1) / 2
     assert ddp.mean_count(torch.tensor(1.0, dtype=torch.float64)).dtype == torch.float64
     with torch.no_grad():
