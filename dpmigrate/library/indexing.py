@@ -15,7 +15,6 @@ from dpmigrate.execution.values import (
     SETTING,
     Const,
     Data,
-    Origin,
     Setting,
     Value,
     cast_kind,
@@ -29,7 +28,7 @@ from dpmigrate.execution.values import (
 )
 from dpmigrate.library.axes import rows_of
 from dpmigrate.library.cutting import note_bounds
-from dpmigrate.library.factories import DRAWN_ORDER, evened, sized
+from dpmigrate.library.factories import DRAWN_ORDER
 from dpmigrate.library.index_parts import (
     Walk,
     at_one,
@@ -42,15 +41,11 @@ from dpmigrate.library.index_parts import (
     stand_beside,
 )
 from dpmigrate.library.results import part_of_results
-from dpmigrate.library.shapes import axes_of, with_lengths
-from dpmigrate.library.sites import OWN_SIZE, PADDING, PART, SINGLE, Site
+from dpmigrate.library.shapes import axes_of
+from dpmigrate.library.sites import PADDING, PART, SINGLE, Site
 from dpmigrate.library.sizes import size_of
 from dpmigrate.library.streams import DRAW
-
-#: the fields of a slice, and the parts of an index that leave an axis
-_BOUNDS, _KEPT = ("lower", "upper", "step"), ("whole", "slice", "none")
-#: since when a value depends on how many samples a rank has
-FIRST_ROWS = "the first rows of a table, as many as a rank has samples"
+from dpmigrate.library.table_parts import bounds, indexed, looked_up
 
 
 def index(site: Site) -> Value | None:
@@ -83,7 +78,7 @@ def index(site: Site) -> Value | None:
         return site.unknown("an index by places on several axes")
     whole = walk.own is None or walk.own.kind == "whole"
     if whole and any(is_moving(site, v) for v in walk.others):
-        note_bounds(site, join(*[_bounds(site, v) for v in walk.others]))
+        note_bounds(site, join(*[bounds(site, v) for v in walk.others]))
         return indexed(site, owner, placements.PER_RANK, None, *walk.others)
     if whole:
         padded = found.placement.padded and not any(at_one(site, v) for v in parts)
@@ -124,18 +119,6 @@ def _note_place(site: Site, owner: Value, kind: str, place: Value) -> None:
     first = all(isinstance(a, Const) and a.value in (0, -1) for a in place)
     if kind == "one" and numbers and not first:
         site.event("one of the samples", given=owner, place=place)
-
-
-def indexed(site: Site, owner: Value, p: Placement, axes: int | None, *more: Value) -> Value:
-    """What an index takes of ``owner``, lying as ``p`` says; ``more`` are the parts of the index
-    that it is made of as well. A part of a mask is a mask.
-    """
-    operands = [owner, *(site.flat(v) for v in more)]
-    made = derivation.derived(
-        "index", p, operands, site.node, kind=site.kind_of(operands), axes=axes, keep_axes=False
-    )
-    mask = {a.kind for a in data(owner)} == {"mask"}
-    return tuple(a._replace(kind="mask") if isinstance(a, Data) and mask else a for a in made)
 
 
 def rows_chosen(site: Site, owner: Value, found: Data, walk: Walk) -> Value:
@@ -267,94 +250,3 @@ def _end(site: Site, made: Object, name: str) -> object:
     given = site.m.heap.read((made.number, name)) or NONE
     known = site.m.constant(given)
     return known.value if known is not None else "not known"
-
-
-def looked_up(site: Site, owner: Value, parts: list[Value]) -> Value:
-    """What has no rows is indexed: a table is looked up by the rows of a batch, a part is taken
-    of parts.
-    """
-    p = placement_of(owner)
-    flat = [site.flat(v) or _bounds(site, v) for v in parts]
-    note_bounds(site, join(*flat))
-    rows = [(i, r) for i, v in enumerate(flat) if (r := rows_of(v)) is not None]
-    lost = any(placement_of(v).kind is Kind.UNKNOWN for v in (owner, *flat))
-    if lost:
-        return indexed(site, owner, placements.UNKNOWN, None, *parts)
-    if not rows:
-        moving = any(placement_of(v).kind not in placements.EQUAL for v in flat)
-        even = p.kind is Kind.ZERO or all(d.even for d in data(owner))
-        rows_made = None if moving else _of_samples(site, parts, even=even)
-        made = indexed(site, owner, placements.PER_RANK if moving else rows_made or p, _axes_left(site, owner, parts), *flat)
-        if rows_made == placements.PER_RANK:
-            made = _since(site, made, FIRST_ROWS)
-        elif any(_bounds(site, v) for v in parts):
-            made = _since(site, made, OWN_SIZE)
-        made = evened(made) if even else made
-        return with_lengths(made, [1]) if kind_of_part(site, parts[0]) == "none" else made
-    kinds = [kind_of_part(site, v) for v in parts]
-    if (
-        p.kind not in placements.EQUAL
-        or "ellipsis" in kinds
-        or any(placement_of(v).kind not in (*placements.EQUAL, Kind.ROWS) for v in flat)
-    ):
-        return indexed(site, owner, placements.PER_RANK, None, *parts)
-    if kinds.count("many") > 1 and len(rows) != kinds.count("many"):
-        return site.unknown("a table looked up by several indices")
-    first, found = rows[0]
-    before = sum(1 for k in kinds[:first] if k in _KEPT)
-    moved = placements.joined(r.placement for _, r in rows)
-    if moved.kind is not Kind.ROWS or any(d.kind == "mask" for _, r in rows for d in [r]):
-        return site.unknown("a table looked up by several indices")
-    axes = next((a.axes for a in owner if isinstance(a, Data)), None)
-    left = None
-    if axes is not None and found.axes is not None:
-        used = sum(1 for k in kinds if k in ("many", "one"))
-        left = axes - used + found.axes + kinds.count("none")
-    return indexed(site, owner, moved._replace(axis=moved.axis + before), left, *parts)
-
-
-def _since(site: Site, made: Value, word: str) -> Value:
-    """Data that are what they are since this node."""
-    return tuple(a._replace(origin=Origin(site.node, word, a.origin)) if isinstance(a, Data) else a for a in made)
-
-
-def _axes_left(site: Site, owner: Value, parts: list[Value]) -> int | None:
-    """How many axes a part of a table has that plain places and slices choose."""
-    axes = axes_of(owner)
-    kinds = [kind_of_part(site, v) for v in parts]
-    # of a setting it is not known whether it is one place
-    open_ = [a for k, v in zip(kinds, parts, strict=True) if k == "one" for a in v if not isinstance(a, Const | Data)]
-    by_places = [v for k, v in zip(kinds, parts, strict=True) if k in ("many", "order")]
-    chosen = axes_of(join(*by_places)) if by_places else 0
-    if axes is None or open_ or chosen is None or any(d.kind == "mask" for d in data(join(*by_places))):
-        return None
-    return max(axes - kinds.count("one") - len(by_places) + chosen + kinds.count("none"), 0)
-
-
-def _of_samples(site: Site, parts: list[Value], *, even: bool) -> Placement | None:
-    """How a part of a table lies that begins or ends at a number of the rank's samples, None where no
-    slice does. The first rows of a table, as many as a rank has samples, are others than the global batch
-    has; of one that is ``even`` they are rows as ``torch.ones(len(x))`` makes them.
-    """
-    bounds = [[site.m.heap.read((o.number, n)) or NONE for n in _BOUNDS] for v in parts for o in site.m.objects(v) if o.kind == "slice"]
-    slices = [i for i, v in enumerate(parts) if any(o.kind == "slice" for o in site.m.objects(v))]
-    counted = [(i, ends) for i, ends in zip(slices, bounds, strict=True) if any(placement_of(site.flat(v)).kind is Kind.SIZE for v in ends)]
-    if not counted:
-        return None
-    (at, (lower, upper, step)), kinds = counted[0], [kind_of_part(site, v) for v in parts]
-    begins = lower in (NONE, const(0)) and step in (NONE, const(1)) and len(counted) == 1 and "ellipsis" not in kinds[:at]
-    if not even or not begins:
-        return placements.PER_RANK
-    return sized(placement_of(site.flat(upper)), sum(1 for k in kinds[:at] if k in _KEPT))
-
-
-def _bounds(site: Site, part: Value) -> Value:
-    """Where a slice begins and ends, as far as that differs between ranks; they have batches of
-    equal sizes.
-    """
-    found: list[Value] = []
-    for made in site.m.objects(part):
-        if made.kind == "slice":
-            found += [site.m.heap.read((made.number, n)) or NONE for n in _BOUNDS]
-    moving = [site.flat(v) for v in found]
-    return join(*[v for v in moving if placement_of(v).kind not in (*placements.EQUAL, Kind.SIZE)])

@@ -16,8 +16,9 @@ from dpmigrate.execution.values import (
 )
 from dpmigrate.library.axes import on_axis, one_dim, rows_of
 from dpmigrate.library.index_parts import Part, Walk, is_moving, ragged_rows
-from dpmigrate.library.indexing import indexed, looked_up, rows_chosen
+from dpmigrate.library.indexing import rows_chosen
 from dpmigrate.library.sites import Site
+from dpmigrate.library.table_parts import indexed, looked_up
 
 
 def gather(site: Site) -> Value:
