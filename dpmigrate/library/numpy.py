@@ -262,7 +262,10 @@ np.vstack([x.numpy(), y.numpy()])
     Row("numpy.append", array(appended), ("np.append(np.empty(0), np.ones(3))",), _DOC),
     Row("""
 numpy.insert numpy.delete numpy.gradient numpy.apply_along_axis numpy.put numpy.choose
-""", array(_CHANGED), source=_DOC),
+""", array(_CHANGED), examples("""
+np.insert(np.ones(3), 1, 2.0)
+np.delete(np.ones(3), 1)
+"""), _DOC),
     Row("numpy.pad", array(padded), examples("""
 np.pad(np.ones(3), 1)
 """), _DOC),
