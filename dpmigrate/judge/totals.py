@@ -16,7 +16,7 @@ from dpmigrate.execution.engine import Execution
 from dpmigrate.execution.objects import Object
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.trace import Event, Parting
-from dpmigrate.execution.values import Data, Origin, Ref, Value, atom_placement, const, data, placement_of
+from dpmigrate.execution.values import NONE, NOTHING, Data, Origin, Ref, Value, atom_placement, const, data, placement_of
 from dpmigrate.judge.accumulating import HOLDER
 from dpmigrate.judge.notes import SHARE, TOLD_OF, is_loader
 from dpmigrate.judge.trial import Fault, Trial
@@ -72,8 +72,13 @@ def faults(trial: Trial) -> Iterator[Fault]:
         if any(d.whole or trained_on(trial, d) for d in data(event.values["given"])):
             words = "each rank would run layers on the samples of all: what is compared has to be compared behind them"
             yield trial.fault(event.node, COUPLED, words)
+    for event in trial.result.trace.of("mean over weights of the batch"):
+        if any(in_full(trial.result, d) and _shuffled(trial, d) for d in data(event.values["given"])):
+            words = "means over batches of which each rank has others are put together, in an evaluation of all of them: that has to be under no_grad()"
+            yield trial.fault(event.node, NAME, words)
     for event in trial.result.trace.of("sum of the batch"):
-        if any(atom_placement(a).kind is Kind.UNIFORM for a in event.values["given"]):
+        full = any(in_full(trial.result, d) for d in data(event.values["given"]))
+        if full or any(atom_placement(a).kind is Kind.UNIFORM for a in event.values["given"]):
             words = "a number that is the same on every rank is added up, as in an evaluation of all batches: that has to be under no_grad()"
             yield trial.fault(event.node, NAME, words)
     for event in trial.result.trace.of("reduce"):
@@ -101,6 +106,13 @@ def faults(trial: Trial) -> Iterator[Fault]:
             yield trial.fault(event.node, NAME, words)
         elif how == "mean" and given == placements.SUM:
             yield trial.fault(event.node, NAME, "sums of the ranks are averaged")
+
+
+def _shuffled(trial: Trial, d: Data) -> bool:
+    """Whether data come from a loader that shuffles, in an order of each rank's own."""
+    loaders = [o for n in d.sources if is_loader(trial.result, o := trial.result.heap.objects[n])]
+    own = [o for o in loaders if not trial.held(o.number, "dealt")]  # of ddp.whole(loader) all have the same order
+    return any(trial.held(o.number, "shuffle") not in (NOTHING, NONE, const(False)) for o in own)
 
 
 def in_full(execution: Execution, d: Data) -> bool:

@@ -223,6 +223,7 @@ def weighted_mean(site: Site) -> Value | None:
     """
     p = placement_of(site.flat(site.get(0) or NOTHING))
     count = placement_of(site.flat(site.get(1, "weight") or NOTHING))
+    site.event("mean over weights of the batch", given=site.flat(site.get(0, "loss") or NOTHING))
     if p.kind is Kind.RATIO and count.kind is Kind.SIZE:
         return site.get(0)
     if count.kind not in placements.EQUAL:
