@@ -31,6 +31,26 @@ class Summary:
     raised: tuple[Raised, ...] = ()
 
 
+def _one_variable(function: ast.AST, *, alive: bool) -> bool:
+    """Whether a function gives one variable on each way, which is bound once, outside of loops: whichever way
+    a rank takes, it gives what the others give.
+    """
+    if alive or not isinstance(function, ast.FunctionDef):
+        return False
+    inside = list(ast.walk(function))
+    if any(isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef | ast.Global | ast.Nonlocal) for n in inside[1:]):
+        return False
+    given = [n.value for n in inside if isinstance(n, ast.Return)]
+    names = {n.id if isinstance(n, ast.Name) else "" for n in given}
+    if len(names) != 1 or "" in names:
+        return False
+    (name,) = names
+    bound = [n for n in inside if isinstance(n, ast.Name) and n.id == name and not isinstance(n.ctx, ast.Load)]
+    given_in = [n for n in inside if isinstance(n, ast.arg) and n.arg == name]
+    assigned = [t for s in function.body if isinstance(s, ast.Assign) for t in s.targets if t in bound]
+    return len(bound) + len(given_in) == 1 and bound == assigned
+
+
 class ActivationParts(InPlaceParts):
     """One execution of a function, and what it did."""
 
@@ -77,7 +97,7 @@ class ActivationParts(InPlaceParts):
                 self._spent(parts.node, begun, outside)
         given_back = [*results, *(v for v, _ in inner.returns)]
         result = join(*given_back)
-        if parted is not None and len(given_back) > 1 and not one_value(result):
+        if parted is not None and len(given_back) > 1 and not (one_value(result) or _one_variable(parts.node, alive=alive)):
             result = divergence.differing(result, parted)
         own = None if parts.names.closures else inner.number
         if not modes and self._one_way(alive, inner):

@@ -176,3 +176,24 @@ def test_what_looks_the_same_is_another_value() -> None:
     text = f"{_HEAD}x = int(os.environ['A'])\nif BY:\n    x = int(os.environ['B']) if n else int(os.environ['C'])\n"
     assert placed(executed(text.replace("BY", "rank")), "x") == "per rank"
     assert placed(executed(text.replace("BY", "n")), "x") == "uniform"
+
+
+#: functions that ranks leave in different places, with what they give
+GIVEN = {
+    "one variable": ("def f(v):\n    k = n + v\n    if rank:\n        return k\n    print(k)\n    return k\n", False),
+    "a parameter": ("def f(v):\n    if rank:\n        return v\n    return v\n", False),
+    "a variable that is bound again": ("def f(v):\n    k = n\n    if rank:\n        return k\n    k = n + 1\n    return k\n", True),
+    "a parameter that is added to": ("def f(v):\n    v += rank\n    if rank:\n        return v\n    return v\n", True),
+    "two variables": ("def f(v):\n    k = n\n    j = n + 1\n    if rank:\n        return k\n    return j\n", True),
+    "nothing at the end": ("def f(v):\n    k = n\n    if rank:\n        return k\n", True),
+    "what a loop binds": ("def f(v):\n    for k in (n, n + 1):\n        if rank:\n            return k\n    return k\n", True),
+    "what differs itself": ("def f(v):\n    k = n + rank\n    if v:\n        return k\n    return k\n", True),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", GIVEN)
+def test_what_a_function_gives_that_ranks_leave_in_different_places(name: str) -> None:
+    defined, differs = GIVEN[name]
+    text = f"{_HEAD}{defined}if f(n) > 2:\n    ddp.barrier()\n"
+    assert parted(executed(text), "collective") == [differs]
+    assert not judged(text, tuple({"N": str(i)} for i in range(4))).wrong
