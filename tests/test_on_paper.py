@@ -437,19 +437,20 @@ def test_batch_norm_is_told_of_where_one_gpu_had_the_whole_batch(tmp_path: Path,
     ("loader", "model", "told"),
     [
         ("shuffle=True", "nn.BatchNorm1d(4)", True),
-        ("shuffle=True, drop_last=True", "nn.BatchNorm1d(4)", False),
+        ("shuffle=True, drop_last=True", "nn.BatchNorm1d(4)", True),
         ("shuffle=True", "nn.Sequential(nn.Unflatten(1, (1, 2, 2)), nn.BatchNorm2d(1), nn.Flatten())", False),
         ("shuffle=True", "nn.Sequential(nn.Unflatten(1, (2, 2, 1)), nn.AdaptiveAvgPool2d(1), nn.Conv2d(2, 2, 1), nn.BatchNorm2d(2), nn.Flatten())", True),
         ("shuffle=True", "nn.Sequential(nn.Unflatten(1, (2, 2, 1)), nn.AdaptiveAvgPool2d((2, 1)), nn.BatchNorm2d(2), nn.Flatten())", False),
         ("shuffle=True", "nn.Sequential(nn.Unflatten(1, (2, 2, 1)), nn.BatchNorm2d(2), nn.AdaptiveAvgPool2d(1), nn.Flatten())", False),
     ],
 )
-def test_that_a_part_may_be_one_sample_is_told_where_the_last_batch_counts(tmp_path: Path, loader: str, model: str, told: bool) -> None:
+def test_that_batchnorm_needs_two_samples_is_told_where_it_may_have_one(tmp_path: Path, loader: str, model: str, told: bool) -> None:
     path = tmp_path / "train.py"
     path.write_text(SCRIPT.replace("shuffle=True", loader).format(imported="", model=model, loss="(model(x)[:, :2] - y).pow(2).mean()"))
     (outcome,) = engine.apply([path], Settings(), engine.Writing(write=False))
     (note,) = [n for n in outcome.notes if n.startswith("BatchNorm")]
-    assert ("may be one sample" in note) is told
+    assert ("two samples or more for each rank" in note) is told
+    assert ("a shorter last batch" in note) is (told and "drop_last" not in loader)
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,11 @@
-"""Which statements run loops over batches, and which come after all of them."""
+"""Which statements run loops over batches, and which come after all that trains."""
 
 from __future__ import annotations
 
 import ast
 from typing import TYPE_CHECKING
 
-from dpmigrate.facts.names import FunctionNode
+from dpmigrate.facts.names import FunctionNode, position
 
 if TYPE_CHECKING:
     from dpmigrate.facts.roles import Roles
@@ -21,11 +21,19 @@ def reaches_loop(roles: Roles, stmt: ast.stmt) -> bool:
 
 
 def follows_training(roles: Roles, stmt: ast.stmt) -> bool:
-    """Whether a statement comes after the loops over batches of its function, and no loop leads back to them."""
+    """Whether a statement comes after all that trains in its function, and no loop leads back there."""
     names = roles.names
     way = [stmt, *(a for a in names.ancestors(stmt) if isinstance(a, ast.stmt))]
     way = way[: next((i for i, a in enumerate(way) if isinstance(a, FunctionNode)), len(way))]
     if any(isinstance(a, ast.For | ast.While) for a in way):
         return False
-    blocks = [(names.block(a), a) for a in way]
-    return any(reaches_loop(roles, s) for block, a in blocks for s in block[: block.index(a)])
+    beside = [(s, a) for a in way for s in names.block(a) if s is not a and not isinstance(s, FunctionNode | ast.ClassDef)]
+    before = [position(s) < position(a) for s, a in beside if _trains(roles, s)]
+    return bool(before) and all(before)
+
+
+def _trains(roles: Roles, stmt: ast.stmt) -> bool:
+    """Whether a loop that trains runs where the statement does."""
+    loops = [b.node for b in roles.batch_loops if b.trains]
+    inside = any(roles.names.is_inside(x, stmt) for x in loops)
+    return inside or bool({roles.names.function(x) for x in loops} & roles.all_entered(stmt))
