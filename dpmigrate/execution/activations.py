@@ -15,7 +15,7 @@ from dpmigrate.execution.joins import join, one_value
 from dpmigrate.execution.machine import PROCESS, Frame
 from dpmigrate.execution.objects import Delta, Object
 from dpmigrate.execution.trace import Parting
-from dpmigrate.execution.values import NONE, Atom, Value
+from dpmigrate.execution.values import NONE, Atom, Setting, Value
 
 
 @dataclass(slots=True)
@@ -33,7 +33,7 @@ class Summary:
 
 def _one_variable(function: ast.AST, *, alive: bool) -> bool:
     """Whether a function gives one variable on each way, which is bound once, outside of loops: whichever way
-    a rank takes, it gives what the others give.
+    a rank takes, it gives what the others give, unless that is changed in place.
     """
     if alive or not isinstance(function, ast.FunctionDef):
         return False
@@ -45,6 +45,8 @@ def _one_variable(function: ast.AST, *, alive: bool) -> bool:
     if len(names) != 1 or "" in names:
         return False
     (name,) = names
+    if any(name in (getattr(n, "name", ""), getattr(n, "asname", ""), getattr(n, "rest", "")) for n in inside[1:]):
+        return False  # an exception, an import, a pattern
     bound = [n for n in inside if isinstance(n, ast.Name) and n.id == name and not isinstance(n.ctx, ast.Load)]
     given_in = [n for n in inside if isinstance(n, ast.arg) and n.arg == name]
     assigned = [t for s in function.body if isinstance(s, ast.Assign) for t in s.targets if t in bound]
@@ -97,7 +99,8 @@ class ActivationParts(InPlaceParts):
                 self._spent(parts.node, begun, outside)
         given_back = [*results, *(v for v, _ in inner.returns)]
         result = join(*given_back)
-        if parted is not None and len(given_back) > 1 and not (one_value(result) or _one_variable(parts.node, alive=alive)):
+        same = one_value(result) or (len(result) == 1 and isinstance(result[0], Setting) and _one_variable(parts.node, alive=alive))
+        if parted is not None and len(given_back) > 1 and not same:
             result = divergence.differing(result, parted)
         own = None if parts.names.closures else inner.number
         if not modes and self._one_way(alive, inner):

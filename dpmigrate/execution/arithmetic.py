@@ -6,11 +6,11 @@ import ast
 
 from dpmigrate.execution import placements
 from dpmigrate.execution.broadcasting import aligned, axes_of, bare, crossed, lengths_of
-from dpmigrate.execution.derivation import SIGNS, data_in, derived
+from dpmigrate.execution.derivation import SIGNS, data_in, derived, since
 from dpmigrate.execution.folding import SHARE_OF_NUMBER, TIMES_WORLD, WORLD
 from dpmigrate.execution.joins import join
 from dpmigrate.execution.placements import Kind, Placement
-from dpmigrate.execution.values import Atom, Const, Data, Origin, Value, const, placement_of
+from dpmigrate.execution.values import Const, Data, Value, const, placement_of
 
 
 def _mean_beside_part(v: Value, other: Value) -> Value:
@@ -72,13 +72,8 @@ def binary(
         lengths=lengths_of([left, right]), even=True,
     )  # fmt: skip
     if word == "truediv" and placement == placements.SUM and b.kind is Kind.UNIFORM:
-        return tuple(_said(a, PART_BY_WHOLE, node) for a in made)
+        return since(made, PART_BY_WHOLE, node)
     return made
-
-
-def _said(a: Atom, word: str, node: ast.AST) -> Atom:
-    """Data since an operation that leaves its placement as it is."""
-    return a._replace(origin=Origin(node, word, a.origin)) if isinstance(a, Data) else a
 
 
 #: since when a number that is divided by the wrong one differs

@@ -10,9 +10,12 @@ from dpmigrate.execution.joins import gradient_join
 from dpmigrate.execution.placements import Kind, Placement
 from dpmigrate.execution.values import (
     RESULTS,
+    Atom,
+    Const,
     Data,
     Items,
     Origin,
+    Setting,
     Unknown,
     Value,
     atom_placement,
@@ -21,6 +24,19 @@ from dpmigrate.execution.values import (
 
 #: how messages write the operators
 SIGNS = {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "pow": "**", "matmul": "@"}
+
+
+def since(v: Value, word: str, node: ast.AST) -> Value:
+    """Data that are what they are since an operation that leaves their placement as it is."""
+    return tuple(a._replace(origin=Origin(node, word, a.origin)) if isinstance(a, Data) else a for a in v)
+
+
+def _one_number(a: Atom) -> bool:
+    """Whether it is a number, or a tensor that holds one all over; of what is given from outside that is known
+    where it has a default.
+    """
+    held = a.default if isinstance(a, Setting) else a
+    return isinstance(held, Const) or (isinstance(held, Data) and (held.even or held.kind == "number"))
 
 
 def derived(
@@ -82,7 +98,7 @@ def derived(
         marks=frozenset().union(*(d.marks for d in moving)),
         bent=_bent(placement, moving, node, adding=word in ("+", "-")),
         every=every and (kind == "number" or axes != 0),
-        even=even and all(d.even or d.kind == "number" for d in found),
+        even=even and all(_one_number(a) for v in operands for a in v),
     )
     return value(made)
 

@@ -11,9 +11,11 @@ if TYPE_CHECKING:
     from dpmigrate.facts.roles import Roles
 
 
-def reaches_loop(roles: Roles, stmt: ast.stmt) -> bool:
-    """Whether a loop over batches, which trains or evaluates, runs where the statement does."""
-    loops = [b.node for b in roles.batch_loops if b.trains or b.evaluates]
+def reaches_loop(roles: Roles, stmt: ast.stmt, *, training: bool = False) -> bool:
+    """Whether a loop over batches runs where the statement does, or stands in the definition that it is; ``training``: one
+    that trains, not one that evaluates.
+    """
+    loops = [b.node for b in roles.batch_loops if b.trains or (b.evaluates and not training)]
     functions = {roles.names.function(x) for x in loops}
     if any(roles.names.is_inside(x, stmt) for x in loops):
         return True
@@ -28,12 +30,5 @@ def follows_training(roles: Roles, stmt: ast.stmt) -> bool:
     if any(isinstance(a, ast.For | ast.While) for a in way):
         return False
     beside = [(s, a) for a in way for s in names.block(a) if s is not a and not isinstance(s, FunctionNode | ast.ClassDef)]
-    before = [position(s) < position(a) for s, a in beside if _trains(roles, s)]
+    before = [position(s) < position(a) for s, a in beside if reaches_loop(roles, s, training=True)]
     return bool(before) and all(before)
-
-
-def _trains(roles: Roles, stmt: ast.stmt) -> bool:
-    """Whether a loop that trains runs where the statement does."""
-    loops = [b.node for b in roles.batch_loops if b.trains]
-    inside = any(roles.names.is_inside(x, stmt) for x in loops)
-    return inside or bool({roles.names.function(x) for x in loops} & roles.all_entered(stmt))

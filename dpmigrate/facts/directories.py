@@ -23,10 +23,13 @@ _GOES_ON = (*_LEAVES, ast.Assign, ast.AugAssign, ast.AnnAssign)
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Making:
-    """A call that makes a directory, and fails where it is there; ``exist_ok`` is the program's own answer to that, where it has one that may be yes."""
+    """A call that makes a directory, and fails where it is there; ``exist_ok`` is the program's own answer to that, where it has one that may be yes.
+    ``decides``: the program goes on otherwise then.
+    """
 
     call: ast.Call
     exist_ok: ast.expr | None
+    decides: bool
 
 
 def unprepared(script: Script) -> Iterator[Making]:
@@ -34,9 +37,10 @@ def unprepared(script: Script) -> Iterator[Making]:
     of_paths = [c for c, _ in script.methods("mkdir") if not c.args or _is_mode(c.args[0])]
     for call in (*script.calls("os.makedirs", "os.mkdir"), *of_paths):
         given = script.argument(call, "exist_ok", 2)
-        ready = _caught(script, call) and not decides(script, call)
+        decides = _decides(script, call)
+        ready = _caught(script, call) and not decides
         if not (ready or _is_true(script, given) or script.made_once(call)):
-            yield Making(call, None if given is not None and _is_false(given) else given)
+            yield Making(call, None if given is not None and _is_false(given) else given, decides)
 
 
 def may_be(script: Script, asked: ast.expr | None, path: ast.expr | None) -> bool:
@@ -83,7 +87,7 @@ def _caught(script: Script, call: ast.Call) -> bool:
     return False
 
 
-def decides(script: Script, call: ast.Call) -> bool:
+def _decides(script: Script, call: ast.Call) -> bool:
     """Whether the program goes on otherwise where the directory is there: ``try: os.mkdir(name); break``, ``except OSError: n += 1``."""
     inner: ast.AST = call
     for a in script.names.ancestors(call):

@@ -127,8 +127,9 @@ def _pads(roles: Roles, node: ast.AST, depth: int) -> bool:
                 return True
             if depth and any(_pads(roles, e, depth - 1) for f, _ in roles.values.targets(n) for e in _returned(roles, f, ())):
                 return True
-        elif isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mult) and isinstance(n.left, ast.List):  # s + [0] * (longest - len(s))
-            if _longest(roles, n.right, depth):
+        elif isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mult):  # s + [0] * (longest - len(s))
+            sides = ((n.left, n.right), (n.right, n.left))
+            if any(isinstance(held, ast.List) and _longest(roles, times, depth) for held, times in sides):
                 return True
         elif isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and depth:
             bound = roles.names.bindings(roles.names.scope_of[n], n.id)

@@ -115,6 +115,21 @@ def _of_a_batch(site: Site, number: Data, loader: int) -> Data:
     return batch._replace(placement=number.placement if sized else placements.PER_RANK)
 
 
+def _put_together(site: Site, a: Data, loader: int, *, collated: bool, more: int) -> Data:
+    """What is made of the samples: rows. What is not known of it may be filled up to the longest of the
+    rank's samples, where a function that puts a batch together does that.
+    """
+    plain = a.kind in ("samples", "any")
+    kept = a.kind == "mask" or (a.kind == "array" and not collated)
+    lost = a.placement.kind is Kind.UNKNOWN
+    axes = a.axes + more if a.axes is not None and not lost else None
+    batch = _batch(site, "batch" if plain else a.kind if kept else "tensor", loader, axes)
+    filled = lost and not collated and const(True)[0] in (site.m.heap.read(collating.filling(site.m)) or NONE)
+    if filled and batch.placement.kind is Kind.ROWS:
+        return batch._replace(placement=batch.placement._replace(padded=True))
+    return batch
+
+
 def as_rows(
     site: Site, v: Value, loader_number: int, *, collated: bool = True, more: int = 1,
     seen: set[int] | None = None, constants: bool = False,
@@ -153,16 +168,7 @@ def as_rows(
                     batch = batch._replace(placement=lying._replace(times=times))
                 found.append(batch)
             case Data():
-                plain = a.kind in ("samples", "any")
-                kept = a.kind == "mask" or (a.kind == "array" and not collated)
-                kind = "batch" if plain else a.kind if kept else "tensor"
-                lost = a.placement.kind is Kind.UNKNOWN
-                axes = a.axes + more if a.axes is not None and not lost else None
-                batch = _batch(site, kind, loader_number, axes)
-                filled = lost and not collated and const(True)[0] in (site.m.heap.read(collating.filling(site.m)) or NONE)
-                if filled and batch.placement.kind is Kind.ROWS:
-                    batch = batch._replace(placement=batch.placement._replace(padded=True))
-                found.append(batch)
+                found.append(_put_together(site, a, loader_number, collated=collated, more=more))
             case Const() | Setting() if constants or a == NONE[0]:
                 found.append(a)
             case Const():

@@ -13,7 +13,6 @@ from dpmigrate.execution.values import (
     Const,
     Data,
     Items,
-    Origin,
     Ref,
     Setting,
     Value,
@@ -90,13 +89,8 @@ def _made(site: Site, p: Placement, given: list[Value], axes: int | None, filled
         site.word, p, sources, site.node, kind=kind, axes=axes, gradient="none", keep_axes=False
     )
     if p == placements.PER_RANK:
-        made = sized_apart(site, made)
+        made = derivation.since(made, OWN_SIZE, site.node)
     return evened(made) if site.word.removeprefix("new_") in _FILLED and _one_number(filled) else made
-
-
-def sized_apart(site: Site, made: Value) -> Value:
-    """What has a shape of the rank's own: what is put into it later has that as well."""
-    return tuple(a._replace(origin=Origin(site.node, OWN_SIZE, a.origin)) if isinstance(a, Data) else a for a in made)
 
 
 def evened(made: Value) -> Value:
@@ -110,7 +104,7 @@ def _one_number(filled: Iterable[Value]) -> bool:
 
 
 #: what makes tensors that hold one number
-_FILLED = ("zeros", "ones", "full", "empty")
+_FILLED = ("zeros", "ones", "full")
 _SIZES = (Kind.SIZE, Kind.PARTIAL)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from dpmigrate.execution import derivation, placements
 from dpmigrate.execution.joins import join
 from dpmigrate.execution.placements import Kind, Placement
-from dpmigrate.execution.values import NONE, Const, Data, Origin, Value, const, data, placement_of
+from dpmigrate.execution.values import NONE, Const, Data, Value, const, data, placement_of
 from dpmigrate.library.axes import rows_of
 from dpmigrate.library.cutting import note_bounds
 from dpmigrate.library.factories import evened, sized
@@ -50,9 +50,9 @@ def looked_up(site: Site, owner: Value, parts: list[Value]) -> Value:
         rows_made = None if moving else _of_samples(site, parts, even=even)
         made = indexed(site, owner, placements.PER_RANK if moving else rows_made or p, _axes_left(site, owner, parts), *flat)
         if rows_made == placements.PER_RANK:
-            made = _since(site, made, FIRST_ROWS)
+            made = derivation.since(made, FIRST_ROWS, site.node)
         elif any(bounds(site, v) for v in parts):
-            made = _since(site, made, OWN_SIZE)
+            made = derivation.since(made, OWN_SIZE, site.node)
         made = evened(made) if even else made
         return with_lengths(made, [1]) if kind_of_part(site, parts[0]) == "none" else made
     kinds = [kind_of_part(site, v) for v in parts]
@@ -77,11 +77,6 @@ def looked_up(site: Site, owner: Value, parts: list[Value]) -> Value:
     return indexed(site, owner, moved._replace(axis=moved.axis + before), left, *parts)
 
 
-def _since(site: Site, made: Value, word: str) -> Value:
-    """Data that are what they are since this node."""
-    return tuple(a._replace(origin=Origin(site.node, word, a.origin)) if isinstance(a, Data) else a for a in made)
-
-
 def _axes_left(site: Site, owner: Value, parts: list[Value]) -> int | None:
     """How many axes a part of a table has that plain places and slices choose."""
     axes = axes_of(owner)
@@ -100,9 +95,9 @@ def _of_samples(site: Site, parts: list[Value], *, even: bool) -> Placement | No
     slice does. The first rows of a table, as many as a rank has samples, are others than the global batch
     has; of one that is ``even`` they are rows as ``torch.ones(len(x))`` makes them.
     """
-    bounds = [[site.m.heap.read((o.number, n)) or NONE for n in _BOUNDS] for v in parts for o in site.m.objects(v) if o.kind == "slice"]
-    slices = [i for i, v in enumerate(parts) if any(o.kind == "slice" for o in site.m.objects(v))]
-    counted = [(i, ends) for i, ends in zip(slices, bounds, strict=True) if any(placement_of(site.flat(v)).kind is Kind.SIZE for v in ends)]
+    slices = [(i, o) for i, v in enumerate(parts) for o in site.m.objects(v) if o.kind == "slice"]
+    ends = [(i, [site.m.heap.read((o.number, n)) or NONE for n in _BOUNDS]) for i, o in slices]
+    counted = [(i, fields) for i, fields in ends if any(placement_of(site.flat(v)).kind is Kind.SIZE for v in fields)]
     if not counted:
         return None
     (at, (lower, upper, step)), kinds = counted[0], [kind_of_part(site, v) for v in parts]

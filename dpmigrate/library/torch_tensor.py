@@ -68,7 +68,7 @@ def moved(site: Site) -> Value | None:
     return same(site)
 
 
-def sized(site: Site) -> Value:
+def resized(site: Site) -> Value:
     """``x.resize_as_(y)``: another shape. What it holds then is not known, and is left out."""
     return like(replace(site, receiver=None, arguments=Arguments([site.get(1, "the_template") or NOTHING])))
 
@@ -145,7 +145,7 @@ x.long()
     Row("""
 .fill_ .copy_ .zero_ .set_
 """, in_place(filled), ("x.clone().fill_(1.0)", "torch.zeros_like(x).copy_(y)", "x.clone().zero_()"), _DOC),
-    Row(".resize_as_", in_place(sized), examples("""
+    Row(".resize_as_", in_place(resized), examples("""
 x.new().resize_as_(x).fill_(1)
 x.new().resize_as_(x.sum(1)).fill_(1)
 x.new().resize_as_(w).fill_(1)

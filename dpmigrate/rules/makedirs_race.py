@@ -41,7 +41,7 @@ import ast
 from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, Edit, Enclose, Replace, SetArg
-from dpmigrate.facts.directories import decides, may_be, unprepared
+from dpmigrate.facts.directories import may_be, unprepared
 from dpmigrate.facts.fresh import clocks, listings
 from dpmigrate.facts.names import position
 from dpmigrate.facts.nodes import walk
@@ -60,7 +60,7 @@ def makedirs_race(script: Script) -> Iterator[Hit]:
         call = made.call
         if script.prepares(call):
             continue
-        if decides(script, call):
+        if made.decides:
             advice = "let rank 0 alone look for the name, and take its answer with ddp.from_main"
             yield Hit(call, "every rank makes this directory, and goes on by whether it is there: the others would find that of rank 0", advice=advice)
         elif made.exist_ok is not None:

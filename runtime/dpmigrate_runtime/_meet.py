@@ -10,7 +10,6 @@ their own, where they do not meet the gradients of DistributedDataParallel eithe
 from __future__ import annotations
 
 import ctypes
-import struct
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -112,15 +111,14 @@ def summed(numbers: torch.Tensor, name: str) -> torch.Tensor:
     if numbers.is_cuda:
         return reduced(numbers.clone())
     count = len(numbers)
-    (bits,) = struct.unpack("q", struct.pack("d", numbers.item())) if count == 1 else (0,)
+    bits = int(numbers.view(torch.int64).item()) if count == 1 else 0
     table = rows(count, bits)
     counts = {n for n, _ in table}
     if len(counts) > 1:
         raise RuntimeError(f"{name}() takes as many numbers on every rank, not {sorted(counts)}")
     if count != 1:
         return reduced(numbers.clone())
-    ranks = [struct.unpack("d", struct.pack("q", row)) for _, row in table]
-    return torch.tensor(ranks, dtype=torch.float64).sum(0)
+    return torch.tensor([[row] for _, row in table], dtype=torch.int64).view(torch.float64).sum(0)
 
 
 def packed_from_main(mine: bytes) -> bytes:

@@ -187,6 +187,8 @@ GIVEN = {
     "two variables": ("def f(v):\n    k = n\n    j = n + 1\n    if rank:\n        return k\n    return j\n", True),
     "nothing at the end": ("def f(v):\n    k = n\n    if rank:\n        return k\n", True),
     "what a loop binds": ("def f(v):\n    for k in (n, n + 1):\n        if rank:\n            return k\n    return k\n", True),
+    "what a pattern binds too": ("def f(v):\n    k = n\n    if rank:\n        return k\n    match n + 1:\n        case k:\n            pass\n    return k\n", True),
+    "a tensor that some ranks change": ("def f(v):\n    k = torch.zeros(1) + n\n    if rank:\n        return k\n    k.add_(1)\n    return k\n", True),
     "what differs itself": ("def f(v):\n    k = n + rank\n    if v:\n        return k\n    return k\n", True),
 }  # fmt: skip
 

@@ -13,6 +13,8 @@ ones = torch.ones(32, 1).to('cpu')
 full = torch.autograd.Variable(torch.full((32, 1), 0.9), requires_grad=False)
 marked = torch.zeros(32, 2)
 marked[:, 0] = torch.arange(32)
+import lib, os
+unseen = lib.table()
 drawn = torch.poisson(torch.ones(32, 1), generator=generator)
 """
 
@@ -47,6 +49,8 @@ def test_rows_of_one_number_are_alike(added: str) -> None:
         "(marked + ones)[:len(x)]",
         "drawn[:len(x)]",
         "ones.cumsum(0)[:len(x)]",
+        "(unseen * ones)[:len(x)]",
+        "torch.empty(32, 1)[:len(x)]",
         "torch.ones(64, 2)[8:len(x)].sum()",
         "torch.ones(64, 64)[:len(x), :len(x)].sum()",
     ],

@@ -97,9 +97,9 @@ def test_two_optimizers_of_which_one_is_not_followed() -> None:
 @pytest.mark.parametrize("module_level", [False, True], ids=["function", "module"])
 def test_a_name_that_is_used_again_after_training(end: str, bare: bool, module_level: bool) -> None:
     """What is given to the variable then is another model, which nothing wraps; what is moved is the same."""
-    parts = {"end": end, "module_level": module_level}
-    assert hits("DPM904", **parts) == []  # type: ignore[arg-type]
-    text = whole(**parts)  # type: ignore[arg-type]
+    parts: dict[str, str | bool] = {"end": end, "module_level": module_level}
+    assert hits("DPM904", **parts) == []
+    text = whole(**parts)
     assert text.count("ddp.wrap(") == 1
     assert ("model.state_dict()" in text, "model.module.state_dict()" in text) == (bare, not bare)
 
