@@ -73,11 +73,11 @@ def faults(trial: Trial) -> Iterator[Fault]:
             words = "each rank would run layers on the samples of all: what is compared has to be compared behind them"
             yield trial.fault(event.node, COUPLED, words)
     for event in trial.result.trace.of("mean over weights of the batch"):
-        if any(in_full(trial.result, d) and _shuffled(trial, d) for d in data(event.values["given"])):
+        if any(_shuffled(trial, o) for d in data(event.values["given"]) for o in full_loaders(trial.result, d)):
             words = "means over batches of which each rank has others are put together, in an evaluation of all of them: that has to be under no_grad()"
             yield trial.fault(event.node, NAME, words)
     for event in trial.result.trace.of("sum of the batch"):
-        full = any(in_full(trial.result, d) for d in data(event.values["given"]))
+        full = any(full_loaders(trial.result, d) for d in data(event.values["given"]))
         if full or any(atom_placement(a).kind is Kind.UNIFORM for a in event.values["given"]):
             words = "a number that is the same on every rank is added up, as in an evaluation of all batches: that has to be under no_grad()"
             yield trial.fault(event.node, NAME, words)
@@ -108,19 +108,28 @@ def faults(trial: Trial) -> Iterator[Fault]:
             yield trial.fault(event.node, NAME, "sums of the ranks are averaged")
 
 
-def _shuffled(trial: Trial, d: Data) -> bool:
-    """Whether data come from a loader that shuffles, in an order of each rank's own."""
-    loaders = [o for n in d.sources if is_loader(trial.result, o := trial.result.heap.objects[n])]
-    own = [o for o in loaders if not trial.held(o.number, "dealt")]  # of ddp.whole(loader) all have the same order
-    return any(trial.held(o.number, "shuffle") not in (NOTHING, NONE, const(False)) for o in own)
+def _shuffled(trial: Trial, loader: Object) -> bool:
+    """Whether a loader shuffles, in an order of each rank's own."""
+    if trial.held(loader.number, "dealt"):
+        return False  # of ddp.whole(loader) all have the same order
+    return trial.held(loader.number, "shuffle") not in (NOTHING, NONE, const(False))
 
 
 def in_full(execution: Execution, d: Data) -> bool:
     """Whether data come from loaders alone that every rank goes through in full, in whatever order."""
     made = [execution.heap.objects[n] for n in d.sources]
     loaders = [o for o in made if is_loader(execution, o)]
-    shared = any(o.name == SHARE for o in made) or any(divided(execution, o) for o in loaders)
-    return bool(loaders) and not shared
+    return bool(loaders) and len(full_loaders(execution, d)) == len(loaders)
+
+
+def full_loaders(execution: Execution, d: Data) -> list[Object]:
+    """The loaders behind data that every rank goes through in full. A function that trains and
+    evaluates is one place, and what it is given comes from the loaders of both.
+    """
+    made = [execution.heap.objects[n] for n in sorted(d.sources)]
+    if any(o.name == SHARE for o in made):
+        return []
+    return [o for o in made if is_loader(execution, o) and not divided(execution, o)]
 
 
 def by_a_draw(loss: Data) -> bool:

@@ -30,3 +30,12 @@ def test_batches_that_all_ranks_have() -> None:
     assert not _said(_MEAN, over=same)
     assert not _said(_MEAN, over="ddp.whole(val_loader)")
     assert _said(_SUM, over=same)
+
+
+@pytest.mark.parametrize("loss", [_MEAN, _SUM])
+@pytest.mark.parametrize("under", ["if True:", "with torch.no_grad():"])
+def test_one_function_for_training_and_evaluation(loss: str, under: str) -> None:
+    function = f"def shared(net, a, b):\n    return {loss}"
+    turn = "tested = 0.0\nfor a, b in val_loader:\n    tested = tested + shared(net, a, b).item()"
+    program = result(epoch=function, step="kept = shared(model, x, y)", end=f"net.eval()\n{under}\n" + indent(turn, " " * 4))
+    assert any(_WORDS in f.words for f in judge.faults(program)) is (under == "if True:")
