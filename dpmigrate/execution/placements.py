@@ -263,6 +263,10 @@ def elementwise(placements: Iterable[Placement]) -> Placement:
     lying = [p for p in ps if p.kind is Kind.ROWS]
     if not lying or any(p.kind not in (Kind.ROWS, Kind.TERM) for p in ps):
         return PER_RANK
+    known = {p.times for p in lying if p.times}
+    if len(known) == 1:  # rows meet as many rows
+        times = known.pop()
+        lying = [p._replace(times=times) for p in lying]
     return joined(lying)
 
 

@@ -132,7 +132,10 @@ def repeat(site: Site) -> Value:
         p = placement_of(site.flat(given))
         if len(at) > 1 or p.kind not in placements.EQUAL:
             return site.data(placements.PER_RANK, keep_axes=False)
-        return site.data(placements.rows(at[0], times=0), axes=len(sizes))
+        axes = {d.axes for d in data(site.flat(given))}
+        new = len(axes) == 1 and (own := axes.pop()) is not None and at[0] < len(sizes) - own
+        factor = placement_of(sizes[at[0]]).times if new else 0  # an axis that is new has one element
+        return site.data(placements.rows(at[0], times=factor), axes=len(sizes))
     if at:
         return site.data(placements.PER_RANK, keep_axes=False)
     p = found.placement

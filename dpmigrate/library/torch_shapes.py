@@ -281,6 +281,7 @@ x.repeat(2, 1)
 x.repeat(2, 1).mean(0)
 x.repeat(3, 1, 1)
 w.repeat(x.size(0), 1)
+w.repeat(x.size(0), 1, 1).sum((1, 2)) * x[:, 0]
 x[None].repeat(x.size(0), 1, 1)
 x[:, 0].repeat(2)
 """), _DOC),

@@ -6,7 +6,7 @@ is in it: by a comparison, a mask that the loader or a function gives, a list of
 transformers make of the labels of tokens (`model(input_ids, labels=labels).loss`). Roots, logarithms,
 exponentials and powers of a mean over the samples, as in the root of a mean squared error. Where executing the result shows it, whatever else is a
 function of sums or means over the batch: the quotients of a Dice, Tversky or Jaccard loss, a product of means, a count that is kept from 0, the weight of
-the positive samples of a batch.
+the positive samples of a batch, a norm over all samples (`torch.norm(difference) / len(x)`).
 
 ## Why it matters
 The mean of the ranks' means is not the global mean when the ranks have different weights to divide by: gradients off by 1 % with class weights and up to
