@@ -481,14 +481,22 @@ class Script:
             loader = None if lost else spelled_by_caller(self.roles, side.source, repeat, side.calls, node, self.names.function(loop.node))
             if loader is not None and self._bound_in(loader, repeat):  # for phase, loader in loaders.items()
                 loader = None
+            if loader is not None:  # trainer = Trainer(model, loader): trainer.loader is read behind it
+                bound = [b.target for b in self._bindings_of(loader, repeat) if any(self.names.is_inside(b.target, s) for s in repeat.body)]
+                made = made or bool(bound)
+                loader = None if any(self.names.is_inside(t, stmt) for t in bound) else loader
             out.setdefault((repeat, loader), EpochPlace(repeat, stmt, loader, made))
         return list(out.values())
 
     def _bound_in(self, text: str, repeat: Loop) -> bool:
         """Whether a variable of an expression gets its values from a loop in the body of another one."""
-        words = {n.id for n in walk(ast.parse(text, mode="eval")) if isinstance(n, ast.Name)}
-        found = (b for w in words for b in self.names.bindings(self.names.scope_of[repeat], w) if b.how == "for")
+        found = (b for b in self._bindings_of(text, repeat) if b.how == "for")
         return any(self.names.is_inside(b.target, s) for b in found for s in repeat.body)
+
+    def _bindings_of(self, text: str, repeat: Loop) -> Iterator[Binding]:
+        """The bindings of the variables of an expression that is read in a loop."""
+        words = {n.id for n in walk(ast.parse(text, mode="eval")) if isinstance(n, ast.Name)}
+        return (b for w in words for b in self.names.bindings(self.names.scope_of[repeat], w))
 
     def _bound_by_for(self, expr: ast.expr) -> Iterator[Binding]:
         for n in walk(expr):

@@ -325,3 +325,35 @@ def test_the_place_of_a_phase_is_no_epoch(phases: str) -> None:
     batches = f"for {target} in {phases}:\n    if phase == 'train':\n        for x, y in loader:\n{body}"
     text = whole(imports="from tqdm import tqdm", batches=batches, step="    print(phase)")
     assert "loader.sampler.set_epoch(epoch)" in text and "set_epoch(i)" not in text and "next_epoch" not in text
+
+
+_TRAINER = """
+class Trainer:
+    def __init__(self, model, loader, optimizer):
+        self.model, self.loader, self.optimizer = model, loader, optimizer
+
+    def run(self):
+        for x, y in self.loader:
+            self.optimizer.zero_grad()
+            loss = F.cross_entropy(self.model(x), y)
+            loss.backward()
+            self.optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("start", "run", "told", "before"),
+    [
+        ("trainer = Trainer(model, loader, optimizer)", "trainer.run()", "trainer.loader.sampler.set_epoch(epoch)", "trainer.run()"),
+        ("print(epoch)", "trainer = Trainer(model, loader, optimizer); trainer.run()", "trainer.loader.sampler.set_epoch(epoch)", "trainer.run()"),
+        ("print(epoch)", "Trainer(model, loader, optimizer).run()", "for x, y in ddp.next_epoch(self.loader):", "self.optimizer.zero_grad()"),
+        (
+            "print(epoch)", "if (trainer := Trainer(model, loader, optimizer)):\n    trainer.run()",
+            "for x, y in ddp.next_epoch(self.loader):", "self.optimizer.zero_grad()",
+        ),
+    ],
+)  # fmt: skip
+def test_an_object_that_each_epoch_makes(start: str, run: str, told: str, before: str) -> None:
+    text = whole(defs=_TRAINER, epoch_start=start, batches=run, step="")
+    lines = [line.strip() for line in text.replace("; ", "\n").splitlines() if line.strip()]
+    assert lines.index(before) - lines.index(told) == 1
