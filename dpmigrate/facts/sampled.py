@@ -35,8 +35,8 @@ _DEPTH = 3  # variables between a count and what goes by it
 class Sampled:
     """One addition to a count of samples: ``seen += x.size(0)``.
 
-    ``size`` is what is added, ``read`` a place that decides or computes something by the count, ``divisor`` one that divides a rank's sum by it. ``equal``:
-    all ranks add the same, since it is the size of a batch, and not a number of tokens or the like.
+    ``size`` is what is added, ``read`` a place that decides or computes something by the count, or the total of a progress bar, ``divisor`` one that
+    divides a rank's sum by it. ``equal``: all ranks add the same, since it is the size of a batch, and not a number of tokens or the like.
     """
 
     target: ast.expr
@@ -56,6 +56,8 @@ def sampled(script: Script) -> tuple[Sampled, ...]:
             continue
         reads = [n for n in _reads(script, target) if not script.names.is_inside(n, stmt)]
         deciding = next((n for n in reads if _decides(script, n) and (equal or script.roles.region(n) == "train")), None)
+        if deciding is None and equal:
+            deciding = _total_of(script, target, stmt)
         if deciding is not None and (equal or not any(_divided(numbers, n, script) for n in reads)):
             out.append(Sampled(target, size, deciding, next((n for n in reads if _divides(script, n)), None), equal))
     return tuple(out)
@@ -127,6 +129,14 @@ def _bar(script: Script, call: ast.Call) -> ast.expr | None:
     bar = call.func.value if isinstance(call.func, ast.Attribute) and call.func.attr == "update" else None
     made = script.roles.values.eval(bar) if isinstance(bar, ast.Name | ast.Attribute) else frozenset()
     return bar if made and all(v.qual.rsplit(".", 1)[-1] in _BARS for v in made) else None
+
+
+def _total_of(script: Script, target: ast.expr, stmt: ast.stmt) -> ast.expr | None:
+    """The total that a bar is made with, and that it comes to when all samples have been there."""
+    if not isinstance(stmt, ast.Expr):
+        return None
+    made = [v.node for v in script.roles.values.eval(target) if isinstance(v.node, ast.Call)]
+    return next((k.value for call in made for k in call.keywords if k.arg == "total"), None)
 
 
 def _of_a_batch(script: Script, size: ast.expr) -> bool:

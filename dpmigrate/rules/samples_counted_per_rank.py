@@ -2,11 +2,12 @@
 
 ## What it finds
 Variables, entries and objects to which a training loop adds the size of each batch (`seen += x.size(0)`, `stats["seen"] += len(x)`, `bar.update(len(x))`
-of a bar whose `n` is read), and by which a schedule, a rate, a phase, a test or a tracker goes.
+of a bar whose `n` is read), and by which a schedule, a rate, a phase, a test or a tracker goes; and progress bars that have a total
+(`tqdm(total=len(train_set))`).
 
 ## Why it matters
 A rank's batch is a part of the global batch. A warm-up by samples lasts W times as long, a growing network comes to its next phase W times later, and the
-axis of a tracker is W times too short, without an error.
+axis of a tracker is W times too short, without an error. A progress bar ends at 1/W of its total.
 
 ## Example
 ```python

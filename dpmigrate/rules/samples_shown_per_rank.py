@@ -2,8 +2,7 @@
 
 ## What it finds
 In training loops, the batch's number times its size (`batch_idx * len(data)`, `(i + 1) * x.size(0)`, `step * loader.batch_size`) where it is
-printed, logged or kept in a variable; and the size by which a progress bar goes on (`bar.update(images.size(0))` under
-`tqdm(total=len(train_set))`).
+printed, logged or kept in a variable.
 
 ## Why it matters
 A rank's batch is a part of the global batch. The line of progress would end at 1/W of the data set (`[14976/60000 (100%)]` with four ranks), and a
@@ -31,7 +30,7 @@ from itertools import takewhile
 
 from dpmigrate.edit import AddImport, Wrap
 from dpmigrate.facts.batch import measured, of_loader
-from dpmigrate.facts.library import PROGRESS, SHOWING
+from dpmigrate.facts.library import SHOWING
 from dpmigrate.facts.loops import BatchLoop
 from dpmigrate.facts.names import last
 from dpmigrate.facts.nodes import walk
@@ -50,10 +49,6 @@ def samples_shown_per_rank(script: Script) -> Iterator[Hit]:
     for loop in script.roles.train_feeds:
         numbers = _numbers(script, loop)
         for node in (n for s in loop.node.body for n in walk(s)):
-            size = _of_bar(script, node)
-            if size is not None and not loop.branches and size not in done and _size(script, loop, size):
-                done.add(size)
-                yield Hit(size, "the bar goes on by the samples of one rank", (Wrap(script.span(size), edit), new))
             if not _product(node) or node in done or _product(script.names.parent[node]) or loop.branches:
                 continue
             parts = list(_factors(node))
@@ -64,19 +59,6 @@ def samples_shown_per_rank(script: Script) -> Iterator[Hit]:
 
 def _product(node: ast.AST) -> bool:
     return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult)
-
-
-def _of_bar(script: Script, node: ast.AST) -> ast.expr | None:
-    """The number by which a progress bar goes on: ``n`` of ``bar.update(n)``, where every binding of ``bar`` makes a bar."""
-    match node:
-        case ast.Call(func=ast.Attribute(value=ast.Name() as bar, attr="update"), args=[size], keywords=[]):
-            pass
-        case ast.Call(func=ast.Attribute(value=ast.Name() as bar, attr="update"), args=[], keywords=[ast.keyword(arg="n", value=size)]):
-            pass
-        case _:
-            return None
-    made = [b.value for b in script.names.bindings(script.names.scope_of[bar], bar.id)]
-    return size if made and all(isinstance(m, ast.Call) and script.names.word(m.func) in PROGRESS for m in made) else None
 
 
 def _factors(node: ast.AST) -> Iterator[ast.AST]:

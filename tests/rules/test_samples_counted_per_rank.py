@@ -30,7 +30,7 @@ _ZERO = {"before": "seen = 0"}
         pytest.param(_ADD + "if seen == 0:\n    lr = 1\nif seen:\n    lr = 2", {}, id="asked for any"),
         pytest.param("stats['seen'] += len(x)\nprint(stats['seen'], stats['other'])", {"before": "stats = {'seen': 0}"}, id="an entry that is shown"),
         pytest.param("stats[i] += len(x)\n" + _LR.replace("seen", "stats[i]"), {"before": "stats = {0: 0}\ni = 0"}, id="an entry that is computed"),
-        pytest.param("bar.update(len(x))\nbar.set_postfix(n=bar.n, t=bar.total)", {"imports": "from tqdm import tqdm", "before": "bar = tqdm(total=64)"}, id="a bar that is shown"),
+        pytest.param("bar.update(len(x))\nbar.set_postfix(n=bar.n, t=bar.total)", {"imports": "from tqdm import tqdm", "before": "bar = tqdm()"}, id="a bar that is shown, without a total"),
         pytest.param("bar.update()\n" + _LR.replace("seen", "bar.n"), {"imports": "from tqdm import tqdm", "before": "bar = tqdm(total=64)"}, id="a bar of steps"),
         pytest.param("bar.update(len(x))\n" + _LR.replace("seen", "bar.n"), {"imports": "from helpers import Bar", "before": "bar = Bar()"}, id="another bar"),
         pytest.param("update(len(x))\n" + _LR.replace("seen", "n"), {"defs": "n = 0\ndef update(k):\n    pass"}, id="a function of that name"),
@@ -84,6 +84,7 @@ def test_evaluation_counts_its_own() -> None:
             "box.seen[0] += len(x)\n" + _LR.replace("seen", "box.seen[0]"), "box.seen[0] += len(x) * ddp.world_size()", id="an element of an attribute"
         ),
         pytest.param("bar.update(len(x))\n" + _LR.replace("seen", "bar.n"), "bar.update(len(x) * ddp.world_size())", id="a bar"),
+        pytest.param("bar.update(len(x))", "bar.update(len(x) * ddp.world_size())", id="a bar that comes to its total"),
         pytest.param("bar.update(n=len(x))\n" + _LR.replace("seen", "bar.n"), "bar.update(n=len(x) * ddp.world_size())", id="a bar, by keyword"),
         pytest.param("z = model(x)\nseen += z.size(0)\n" + _LR, "seen += z.size(0) * ddp.world_size()", id="of what the model gives"),
         pytest.param("counter.add(len(x))\n" + _LR.replace("seen", "counter.n"), "self.n += k * ddp.world_size()", id="in a method"),
