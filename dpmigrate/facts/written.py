@@ -10,6 +10,7 @@ from dpmigrate.facts.names import last, position
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.outside import COMMANDS, changes_files, fetches
 from dpmigrate.judge import SAVES, writes_by_mode
+from dpmigrate.library.databases import CHANGES
 
 if TYPE_CHECKING:
     from dpmigrate.facts.script import Script
@@ -19,6 +20,9 @@ _ARCHIVES = ("h5py.File", "zipfile.ZipFile", "tarfile.open")
 REMOVE = frozenset({"rmtree", "remove", "unlink", "rmdir", "removedirs"})
 #: calls that make files and whose results may be used
 _MAKE = frozenset({"sqlite3.connect", "lmdb.open", "torch.save", "pickle.dump", "json.dump", "yaml.dump", "shutil.unpack_archive"} | COMMANDS)
+#: methods of a connection to a database, and of its cursor, that may change it and that give rows of it
+_CHANGE, _ASK = ("execute", "executemany", "executescript", "commit"), ("fetchone", "fetchall", "fetchmany")
+_TABLES_OF = ("pandas.read_sql", "pandas.read_sql_query", "pandas.read_sql_table")
 _EXTRACT = frozenset({"extractall", "tofile", "save_to_disk"})
 
 
@@ -42,11 +46,22 @@ def opened(script: Script) -> Iterator[ast.expr]:
         path = script.argument(call, "filename")
         if path is not None and not (isinstance(path, ast.Constant) and path.value is None):
             yield path
+    if any(script.calls("logging.config.dictConfig")):
+        yield from (path for node in script.names.nodes if isinstance(node, ast.Dict) and (path := _of_handler(node)) is not None)
+
+
+def _of_handler(node: ast.Dict) -> ast.expr | None:
+    """The path of a log as ``dictConfig`` has it: ``{"class": "logging.FileHandler", "filename": path}``."""
+    items = {k.value: v for k, v in zip(node.keys, node.values, strict=True) if isinstance(k, ast.Constant)}
+    kind = items.get("class")
+    return items.get("filename") if isinstance(kind, ast.Constant) and kind.value in _HANDLERS else None
 
 
 def must_be_new(script: Script, path: ast.expr) -> bool:
     """Whether the path of ``opened`` is opened with a mode that fails where the file exists: ``open(path, "x")``."""
-    call = next(a for a in script.names.ancestors(path) if isinstance(a, ast.Call))
+    call = next(a for a in script.names.ancestors(path) if isinstance(a, ast.Call | ast.stmt))
+    if not isinstance(call, ast.Call):
+        return False
     modes = [a for a in (*call.args, *(k.value for k in call.keywords if k.arg == "mode")) if a is not path]
     return any(_writing(script, m) and any("x" in word for word in _words(script, m)) for m in modes)
 
@@ -67,6 +82,49 @@ def openers(script: Script) -> Iterator[ast.Call]:
             whole = any(isinstance(c, ast.Call) and saves(script, c) for c in around)  # that statement is rank 0's as a whole
             if not whole and not _parts_are_read(script, call):
                 yield call
+
+
+def databases(script: Script) -> Iterator[ast.Call]:
+    """The databases that the program changes and never asks: rank 0 alone needs a connection."""
+    connected = list(script.calls("sqlite3.connect"))
+    statements = [call for call, _ in script.methods(*_CHANGE)] if connected else []
+    changed = any(last(c.func) in ("commit", "executemany") or _changes(script, c) for c in statements)
+    asked = any(script.methods(*_ASK)) or any(script.calls(*_TABLES_OF)) or any(_is_asked(script, c) for c in statements)
+    if changed and not asked:
+        yield from connected
+
+
+def _changes(script: Script, call: ast.Call) -> bool:
+    text = script.argument(call, "sql", 0)
+    return isinstance(text, ast.Constant) and isinstance(text.value, str) and CHANGES.match(text.value) is not None
+
+
+def _is_asked(script: Script, call: ast.Call) -> bool:
+    """Whether the rows of a statement may be used: where it does not stand by itself, and changes nothing."""
+    return script.is_statement(call) is None and not _changes(script, call)
+
+
+def shelves(script: Script) -> Iterator[ast.Call]:
+    """The shelves in which the program puts something, and of which it reads nothing."""
+    for call in script.calls("shelve.open", "dbm.open"):
+        given = script.names.parent[call]
+        target = given.optional_vars if isinstance(given, ast.withitem) else given.targets[0] if isinstance(given, ast.Assign) else None
+        flag = script.argument(call, "flag", 1)
+        written = flag is None if script.names.dotted(call.func) == "shelve.open" else False
+        if isinstance(flag, ast.Constant):
+            written = isinstance(flag.value, str) and not flag.value.startswith("r")
+        if isinstance(target, ast.Name) and written:
+            used = [n for n in script.names.uses(script.names.scope_of[target], target.id) if n is not target]
+            if used and all(_puts(script, n) for n in used):
+                yield call
+
+
+def _puts(script: Script, name: ast.expr) -> bool:
+    """Whether a shelf is written or closed where its name stands: ``shelf[key] = value``, ``shelf.close()``."""
+    parent = script.names.parent[name]
+    if isinstance(parent, ast.Subscript):
+        return isinstance(parent.ctx, ast.Store) and not isinstance(script.names.parent[parent], ast.AugAssign)
+    return isinstance(parent, ast.Attribute) and parent.attr in ("close", "sync")
 
 
 def _parts_are_read(script: Script, call: ast.Call) -> bool:

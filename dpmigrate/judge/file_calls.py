@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 RUNTIME = "dpmigrate_runtime."
 #: the names of what writes a file
 SAVES = re.compile(
-    r"save|tofile$|im(save|write)$|m(im)?(save|write)$|volwrite$|export|dump$|write_\w|"
+    r"save|tofile$|im(save|write)$|m(im)?(save|write)$|volwrite$|export|dump(_stats)?$|write_\w|"
     r"to_(csv|excel|feather|file|filename|disk|hdf|html|image|json|latex|markdown|netcdf|parquet|pickle|stata|zarr)$"
 )
 #: functions of libraries that compute write a file by this name, methods and streams what they are given

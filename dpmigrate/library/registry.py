@@ -16,6 +16,7 @@ from dpmigrate.library import (
     command_line,
     configs,
     constructors,
+    databases,
     detection,
     devices,
     distributed,
@@ -82,7 +83,7 @@ if TYPE_CHECKING:
 TABLES: tuple[ModuleType, ...] = (
     torch_tools, builtins, reflection, iterators, constructors, lengths, mapping, collections,
     command_line, stdlib, processes,
-    writers, texts, numpy, torch_math, torch_linalg, torch_products, torch_more,
+    writers, databases, texts, numpy, torch_math, torch_linalg, torch_products, torch_more,
     torch_distributions,
     torch_factories, torch_shapes, torch_sparse, torch_tensor, gradients, modules, hooks,
     unseen_models, wrappers, losses, module_lists, torch_nn,

@@ -22,6 +22,11 @@ def _told(invariant: str, **parts: str) -> list[str]:
         ("import os\nos.rename('a', 'b')", "every rank changes these files"),
         ("import os\nos.remove('a')", "every rank changes these files"),
         ("breakpoint()", "every rank waits for a line"),
+        ("import sqlite3\nsqlite3.connect('a.db').cursor().execute('INSERT INTO t VALUES (1)')", "every rank writes this file"),
+        ("import sqlite3\nwith sqlite3.connect('a.db') as c: c.commit()", "every rank writes this file"),
+        ("import shelve\nshelve.open('a')['n'] = 1", "every rank writes this file"),
+        ("import dbm\ndbm.open('a', flag='n')", "every rank writes this file"),
+        ("import os\nos.write(os.open('a', os.O_WRONLY | os.O_CREAT), b'3')", "every rank writes this file"),
         ("ddp.save(model, 'model.pt')", "the wrapper is saved here"),
         ("import os, time\nos.makedirs(f'run{time.time()}')", "by its clock"),
     ],
@@ -31,6 +36,21 @@ def test_each_rank_by_itself(last: str, words: str) -> None:
     alone = last.replace("\n", "\nif ddp.is_main():\n    ", 1) if "\n" in last else f"if ddp.is_main():\n    {last}"
     if not last.startswith("ddp.save"):
         assert not _told(files.ALONE, last=alone)
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        "import sqlite3\nsqlite3.connect('a.db').execute('select n from t').fetchall()",
+        "import sqlite3\nc = sqlite3.connect(':memory:')\nc.execute('create table t (n int)')\nc.commit()",
+        "import sqlite3\nc = ddp.main_only(sqlite3.connect, 'a.db')\nc.cursor().execute('insert into t values (1)')\nc.commit()",
+        "import shelve\nshelve.open('a', 'r')",
+        "import dbm\ndbm.open('a')",
+        "import os\nos.open('a', os.O_RDONLY)",
+    ],
+)
+def test_databases_that_nobody_writes(last: str) -> None:
+    assert not _told(files.ALONE, last=last)
 
 
 def test_a_folder_by_a_clock_is_another_one_in_turn_as_well() -> None:

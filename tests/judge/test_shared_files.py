@@ -28,6 +28,7 @@ def _early(last: str) -> bool:
         ("Image.fromarray(net(torch.rand(3)).numpy()).resize(3).save('a.png')", True),
         ("lib.Thing(net(torch.rand(3))).save('a.obj')", True),
         ("lib.Thing().mesh.export(path='a.obj')", True),
+        ("import cProfile\ncProfile.Profile().dump_stats('a.prof')", True),
         ("import soundfile\nsoundfile.write('a.wav', [3.0], 8000)", True),
         ("import sys\nsys.stdout.write('a/b')", False),
         ("with lib.open('a.txt', 'a') as f:\n    f.write(3)", True),

@@ -130,3 +130,38 @@ def test_loguru() -> None:
 def test_what_is_brought_to_the_disk(imports: str, line: str, new: list[str]) -> None:
     lines = after(imports=imports, end=line)
     assert lines == new or lines == new[:1]  # a line that is only indented is not new
+
+
+@pytest.mark.parametrize(
+    ("imports", "line", "new"),
+    [
+        pytest.param("import sqlite3", "c = sqlite3.connect('a.db')\nc.execute('insert into t values (1)')", "c = ddp.main_only(sqlite3.connect, 'a.db')", id="sqlite"),
+        pytest.param("from sqlite3 import connect", "with connect('a.db') as c:\n    c.cursor().execute(words)\n    c.commit()", "with ddp.main_only(connect, 'a.db') as c:", id="what is committed"),
+        pytest.param("import shelve", "s = shelve.open('a')\ns['x'] = 1\ns.close()", "s = ddp.main_only(shelve.open, 'a')", id="shelve"),
+        pytest.param("import dbm", "with dbm.open('a', 'c') as s:\n    s['x'] = '1'", "with ddp.main_only(dbm.open, 'a', 'c') as s:", id="dbm"),
+    ],
+)  # fmt: skip
+def test_databases(imports: str, line: str, new: str) -> None:
+    assert after(imports=imports, end=line) == [new]
+
+
+@pytest.mark.parametrize(
+    ("imports", "line"),
+    [
+        ("import sqlite3", "c = sqlite3.connect('a.db')\nn = c.execute('select * from t').fetchone()"),
+        ("import sqlite3", "c = sqlite3.connect('a.db')\nc.execute('insert into t values (1)')\nn = c.execute(words).fetchall()"),
+        ("import sqlite3", "c = sqlite3.connect('a.db')\nc.execute('drop table t')\nfor row in c.execute('select * from t'):\n    pass"),
+        ("import sqlite3, pandas", "c = sqlite3.connect('a.db')\nc.commit()\npandas.read_sql('select * from t', c)"),
+        ("import shelve", "s = shelve.open('a', 'r')\nn = s['x']"),
+        ("import shelve", "s = shelve.open('a')\ns['x'] = s.get('x', 0) + 1"),
+        ("import shelve", "s = shelve.open('a')\ns['x'] += 1"),
+        ("import dbm", "s = dbm.open('a')\nn = s['x']"),
+    ],
+)
+def test_databases_that_are_read(imports: str, line: str) -> None:
+    assert found("DPM509", imports=imports, end=line) == []
+
+
+def test_handlers_of_a_configuration() -> None:
+    line = "logging.config.dictConfig({'handlers': {'f': {'class': 'logging.FileHandler', 'filename': 'a', 'mode': 'w'}, 'g': {'class': 'logging.StreamHandler'}}})"
+    assert after(imports="import logging.config", end=line) == [line.replace("'a'", "ddp.main_path('a')")]
