@@ -89,10 +89,11 @@ class Parts:
                 self._keywords(container.node, call, frozenset())
 
     def given(self, call: ast.Call, function: FunctionNode, skip: int) -> Iterator[tuple[str, Vals]]:
-        """What a call gives parameters, also by ``**settings``; what the function's own ``*args`` and ``**kwargs`` get is stored in them."""
+        """What a call gives parameters, also by ``*args`` and ``**settings``; what the function's own ``*args`` and ``**kwargs`` get is stored in them."""
         yield from ((name, self._values.eval(value)) for name, value in arguments(call, function, skip))
         a = function.args
         plain = [*a.posonlyargs, *a.args][skip:]
+        yield from self._by_star(call, plain)
         if a.vararg is not None:
             for i, e in enumerate(call.args[len(plain) :]):
                 if isinstance(e, ast.Starred):
@@ -107,6 +108,18 @@ class Parts:
             if k.arg is None:
                 held = self._values.eval(k.value)
                 yield from ((name, self.pick(held, (name,), subscript=True)) for name in sorted(named - given))
+
+    def _by_star(self, call: ast.Call, plain: list[ast.arg]) -> Iterator[tuple[str, Vals]]:
+        """What parameters get by ``*args``, and behind it, where nothing has a place of its own."""
+        star = next((i for i, e in enumerate(call.args) if isinstance(e, ast.Starred)), len(call.args))
+        alone = star == len(call.args) - 1
+        for e in call.args[star:]:
+            held = self._values.eval(e.value if isinstance(e, ast.Starred) else e)
+            for i, parameter in enumerate(plain[star:]):
+                if not isinstance(e, ast.Starred):
+                    yield parameter.arg, held
+                elif not (alone and all(_ends_before(v.node, i) for v in held)):
+                    yield parameter.arg, self.pick(held, (i if alone else "*",), subscript=True)
 
     def _keywords(self, container: ast.AST, call: ast.Call, named: frozenset[str]) -> None:
         for k in call.keywords:
@@ -198,3 +211,8 @@ class Parts:
             keys = (item,)
         made = frozenset(v for v in vals if keys and v.kind in ("call", "object") and self._values.names.is_inside(v.node, node))
         return (vals - made) | {replace(v, part=k) for v in made for k in keys}
+
+
+def _ends_before(node: ast.AST, index: int) -> bool:
+    """Whether a list that is written out has no element at the index."""
+    return isinstance(node, ast.Tuple | ast.List) and index >= len(node.elts) and not any(isinstance(e, ast.Starred) for e in node.elts)

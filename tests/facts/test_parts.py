@@ -50,3 +50,41 @@ def test_nothing_is_taken_out(expression: str) -> None:
 )
 def test_taken_out(expression: str, made: list[str]) -> None:
     assert _made(expression) == made
+
+
+_FORWARDED = """
+from torch import nn
+one, two = nn.Linear(1, 1), nn.Conv2d(2, 2, 2)
+def pair():
+    return one, two
+class Base:
+    def __init__(self, net, other=None, *, last=None):
+        self.net, self.other, self.last = net, other, last
+class Own(Base):
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+def plain(first, second=None, third=None):
+    probe({expression})
+Own(one, other=two, last=two)
+plain({call})
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "expression", "made"),
+    [
+        ("3", "Own(one, other=two).net", ["Linear"]),
+        ("3", "Own(one, other=two, last=two).last", ["Conv2d"]),
+        ("*pair()", "first", ["Linear"]),
+        ("*pair()", "second", ["Conv2d"]),
+        ("*pair()", "third", []),
+        ("3, *pair()", "first", []),
+        ("3, *pair()", "third", ["Conv2d"]),
+        ("*pair(), two", "third", ["Conv2d", "Linear"]),
+        ("*pair(), two", "first", ["Conv2d", "Linear"]),
+        ("*unknown(), two", "second", ["Conv2d"]),
+    ],
+)
+def test_arguments_that_are_handed_on_as_a_list(call: str, expression: str, made: list[str]) -> None:
+    found, node = probed(_FORWARDED.format(call=call, expression=expression))
+    assert sorted({v.qual.rpartition(".")[2] for v in found.values.eval(node)} & {"Linear", "Conv2d"}) == made
