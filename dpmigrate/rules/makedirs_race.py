@@ -27,7 +27,8 @@ becomes
 with ddp.main_first():
     os.makedirs("out", exist_ok=not ddp.is_main())
 ```
-unless its name is made of the clock or of a listing of directories, and so another one each time.
+unless its name is made of the clock or of a listing of directories, and so another one each time. Where it is not seen that all ranks come there, as in a
+context manager, it is `exist_ok=True`, and the report says that a second run does not stop any more.
 
 ## When it is not fixed
 Where the script is ready for a directory that is there already (`except OSError: pass`) nothing is changed. Where it goes on with another name or another
@@ -46,7 +47,7 @@ from dpmigrate.facts.fresh import clocks, listings
 from dpmigrate.facts.names import position
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.origins import origins
-from dpmigrate.facts.ranks import asks_files, files_asked, parted, run_by_all
+from dpmigrate.facts.ranks import asks_files, files_asked, parted, parting, run_by_all
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
@@ -65,10 +66,13 @@ def makedirs_race(script: Script) -> Iterator[Hit]:
             yield Hit(call, "every rank makes this directory, and goes on by whether it is there: the others would find that of rank 0", advice=advice)
         elif made.exist_ok is not None:
             yield _by_option(script, call, made.exist_ok)
-        elif _stops(script, call):
+        elif _stops(script, call) and _reached_by_all(script, call):
             yield _by_option(script, call, None)
         else:
-            yield Hit(call, _RACE, (SetArg(script.span(call), "exist_ok", "True", 2), *_with_parents(script, call)))
+            asked = any(asks_files(script.roles, test) for test in parting(script.roles, call))  # also before a function that makes it is called
+            loses = script.is_statement(call) is not None and not asked and _stops(script, call)
+            advice = "exist_ok=True is written here: a second run does not stop any more where this directory is there, and writes into it" if loses else ""
+            yield Hit(call, _RACE, (SetArg(script.span(call), "exist_ok", "True", 2), *_with_parents(script, call)), advice=advice)
 
 
 def _with_parents(script: Script, call: ast.Call) -> tuple[Edit, ...]:
@@ -82,8 +86,6 @@ def _with_parents(script: Script, call: ast.Call) -> tuple[Edit, ...]:
 
 def _stops(script: Script, call: ast.Call) -> bool:
     """Whether the program stops where the directory is there, since nothing asks before and its name is always the same."""
-    if not _reached_by_all(script, call):
-        return False
     around = (a for a in script.names.ancestors(call) if isinstance(a, ast.If | ast.While | ast.Try))
     asked = any(isinstance(a, ast.Try) or asks_files(script.roles, a.test) for a in around)
     path = call.func.value if isinstance(call.func, ast.Attribute) and not script.names.dotted(call.func) else script.argument(call, "name", 0)

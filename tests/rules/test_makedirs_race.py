@@ -156,3 +156,17 @@ def test_a_search_for_a_free_name_is_for_rank_0(making: str, after: str, error: 
 def test_what_is_done_beside_the_folder_decides_nothing() -> None:
     end = "try:\n    os.mkdir('a')\n    print('made')\nexcept FileExistsError:\n    print('there')"
     assert hits("DPM505", end=end)[0].edits
+
+
+@pytest.mark.parametrize(
+    ("defs", "told"),
+    [
+        pytest.param("class Run:\n    def __enter__(self):\n        os.mkdir('a')\n    def __exit__(self, *_):\n        pass\nwith Run():\n    pass", True, id="a context manager"),
+        pytest.param("class Run:\n    def __enter__(self):\n        if not os.path.exists('a'):\n            os.mkdir('a')\nwith Run():\n    pass", False, id="asked"),
+        pytest.param("def make(p):\n    os.mkdir(p)\nif not os.path.exists('a'):\n    make('a')", False, id="asked before the call"),
+    ],
+)
+def test_a_second_run_that_does_not_stop_is_told(defs: str, told: bool) -> None:
+    (hit,) = hits("DPM505", defs=defs)
+    assert hit.edits
+    assert ("a second run does not stop" in hit.advice) is told
