@@ -15,6 +15,9 @@ READS = re.compile(r"(read_\w+|imread|mimread|load(txt|mat)?|fromfile|genfromtxt
 #: the end of a path, or a folder in it
 SUFFIX = re.compile(r"\.[A-Za-z]\w{0,6}$|/")
 
+#: what the shell is told to do, which may make any file
+COMMANDS = frozenset({"os.system", "os.popen"} | {f"subprocess.{n}" for n in ("run", "call", "check_call", "check_output", "Popen")})
+
 
 def bare(path: ast.expr) -> ast.expr:
     """``p`` for ``str(p)``, ``Path(p)`` and ``ddp.main_path(p)``."""

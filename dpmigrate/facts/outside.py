@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING
 from dpmigrate.facts.names import Names, last
 from dpmigrate.facts.nodes import children
 from dpmigrate.library.waiting import WAITING
+from dpmigrate.spelt_paths import COMMANDS
 
 if TYPE_CHECKING:
     from dpmigrate.facts.roles import Roles
 
 TRACKERS = ("wandb.", "mlflow.", "comet_ml.", "neptune.", "clearml.", "swanlab.", "tensorboard_logger.", "sacred.observers.")
-#: what the shell is told to do, which may make any file
-COMMANDS = frozenset({"os.system", "os.popen"} | {f"subprocess.{n}" for n in ("run", "call", "check_call", "check_output", "Popen")})
 _FILE_FUNCTIONS = frozenset(
     {f"shutil.{n}" for n in ("copyfile", "copy", "copy2", "copytree", "move", "rmtree", "make_archive")}
     | {f"os.{n}" for n in ("remove", "unlink", "rename", "renames", "replace", "rmdir", "symlink", "link", "removedirs", "mknod", "mkfifo", "truncate")}

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from dpmigrate.facts.names import FunctionNode, Loop, last, position
 from dpmigrate.facts.nodes import walk
-from dpmigrate.facts.outside import COMMANDS
 from dpmigrate.facts.paths import path_forms
 from dpmigrate.facts.ranks import for_main_alone, left_to_main, parted, run_apart, run_by_all
 from dpmigrate.facts.written import REMOVE, archives, opened, writes
+from dpmigrate.spelt_paths import COMMANDS
 
 if TYPE_CHECKING:
     from dpmigrate.facts.script import Script

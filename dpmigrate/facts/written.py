@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from dpmigrate.facts.names import last, position
 from dpmigrate.facts.nodes import walk
-from dpmigrate.facts.outside import COMMANDS, changes_files, fetches
+from dpmigrate.facts.outside import changes_files, fetches
 from dpmigrate.judge import SAVES, writes_by_mode
 from dpmigrate.library.databases import CHANGES
+from dpmigrate.spelt_paths import COMMANDS
 
 if TYPE_CHECKING:
     from dpmigrate.facts.script import Script

@@ -28,7 +28,7 @@ from dpmigrate.judge.path_forms import pattern
 from dpmigrate.judge.path_overlap import overlap, within
 from dpmigrate.judge.shared_files import called
 from dpmigrate.library.files import FIRST
-from dpmigrate.spelt_paths import bare
+from dpmigrate.spelt_paths import COMMANDS, SUFFIX, bare
 
 if TYPE_CHECKING:
     from dpmigrate.judge.judged import Judged
@@ -211,8 +211,23 @@ def _deeds(m: Judged, name: str, arguments: Arguments, node: ast.Call, frame: Fr
             yield from _all(WRITTEN, forms(first, frame))
     elif name == "torch.load" and first is not None:
         yield from _all(READ, forms(first, frame))
+    elif name in COMMANDS and args:
+        yield from _all(READ, _told_to_a_command(m, args[0], frame))
     else:
         yield from _saved(m, name, arguments, node, frame)
+
+
+def _told_to_a_command(m: Judged, given: ast.expr, frame: Frame) -> set[str]:
+    """The paths in a command, which may read them: ``[sys.executable, "score.py", path]``, ``f"python score.py {path}"``."""
+    function = frame.function
+    scope = [function.extra.node] if function is not None else [p.tree for p in m.program.parts]
+    if isinstance(given, ast.Name):
+        bound = (n for s in scope for n in ast.walk(s) if isinstance(n, ast.Assign))
+        made = [n.value for n in bound if any(isinstance(t, ast.Name) and t.id == given.id for t in n.targets)]
+        given = made[0] if len(made) == 1 else given
+    words = given.elts if isinstance(given, ast.List | ast.Tuple) else [given]
+    forms = (f for w in words if not isinstance(w, ast.Starred) for f in m.forms.of(bare(w), frame))
+    return {w for f in forms for w in f.split() if SUFFIX.search(w)}
 
 
 def _saved(m: Judged, name: str, arguments: Arguments, node: ast.Call, frame: Frame) -> Iterator[Deed]:

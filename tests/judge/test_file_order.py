@@ -135,3 +135,27 @@ def test_a_folder_that_is_removed_and_made(made: str) -> None:
     assert said(f"{removed}\nddp.barrier()\n{made}") == set()
     assert said(f"{removed}\nos.makedirs(os.environ['IN'], exist_ok=True)") == set()
     assert said(f"{made}\n{removed}") == {_HASTY}
+
+
+_RUN = "import subprocess, sys\ndef score(path):\n    return float(subprocess.run([sys.executable, 'score.py', path], capture_output=True).stdout)\n"
+
+
+@pytest.mark.parametrize(
+    "then",
+    [
+        "score(path)",
+        "subprocess.check_output(f'python score.py {path}', shell=True)",
+        "command = ['wc', '-l', path]\nsubprocess.check_output(command)",
+        "os.popen('wc -l %s' % path).read()",
+    ],
+)
+def test_a_command_may_read_what_it_is_told(then: str) -> None:
+    first = _RUN + "path = os.path.join(out, 'a.pt')\nddp.save(net.state_dict(), path)\n"
+    assert _EARLY in _said(first + then)
+    assert _EARLY not in _said(f"{first}ddp.barrier()\n{then}")
+    assert _EARLY not in _said(f"{first}if ddp.is_main():\n    " + then.replace("\n", "\n    "))
+
+
+def test_a_command_that_is_told_of_no_file() -> None:
+    first = _RUN + "ddp.save(net.state_dict(), os.path.join(out, 'a.pt'))\n"
+    assert _EARLY not in _said(first + "subprocess.check_output(['git', 'rev-parse', 'HEAD'])\nsubprocess.run([*sys.argv])\nscore('b.pt')")
