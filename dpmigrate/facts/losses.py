@@ -22,6 +22,7 @@ from dpmigrate.facts.numbers import Numbers
 from dpmigrate.facts.reductions import mean_of_samples, over_batch
 from dpmigrate.facts.roles import Roles
 from dpmigrate.facts.rows import Rows
+from dpmigrate.facts.samples import of_batch
 from dpmigrate.facts.weights import Weighted
 
 
@@ -405,7 +406,10 @@ class Losses:
 
     def _from_batch(self, node: ast.expr) -> bool:
         """Whether the value depends on a batch: parameters alone do not."""
-        return not any(isinstance(n, ast.Attribute) and n.attr in ("parameters", "named_parameters") for n in walk(node))
+        words = {n.attr for n in walk(node) if isinstance(n, ast.Attribute)}
+        if words & {"parameters", "named_parameters"}:
+            return False
+        return not words & {"weight", "bias"} or of_batch(self.roles, node)
 
     def _object(self, node: ast.Call, item: int = 0) -> Loss:
         """A call of a loss object, of a function of the program, or of a model that gives its own loss, as element ``item`` of what is returned."""

@@ -16,6 +16,8 @@ _STEP = "optimizer.zero_grad()\n{}\nloss.backward()\noptimizer.step()"
         pytest.param("loss = F.mse_loss(model(x), y, reduction='mean')", id="a mean by name"),
         pytest.param("loss = F.mse_loss(model(x), y, reduction='sum') / x.size(0)", id="divided by the batch"),
         pytest.param("loss = F.cross_entropy(model(x), y) + model.fc.weight.pow(2).mean()", id="a regulariser"),
+        pytest.param("loss = F.cross_entropy(model(x), y) + 0.1 * model.fc.weight.pow(2).sum()", id="a sum of weights"),
+        pytest.param("loss = F.cross_entropy(model(x), y) + torch.sum(torch.abs(model.fc.bias))", id="a sum of weights by torch"),
         pytest.param("loss = F.mse_loss(model(x), y)  # reduction='sum'", id="in a comment"),
         pytest.param("loss = F.mse_loss(model(x), y, reduction='sum') if epoch else F.mse_loss(model(x), y)", id="a mean or a sum"),
     ],
@@ -33,6 +35,7 @@ def test_nothing_to_say(line: str) -> None:
         pytest.param("from torch.nn.functional import mse_loss as m", "loss = m(model(x), y, reduction='sum')", id="from-import with alias"),
         pytest.param("", "loss = (model(x) - y[:, None]).pow(2).sum()", id="by hand"),
         pytest.param("", "loss = torch.sum(model(x))", id="torch.sum"),
+        pytest.param("", "loss = torch.sum(model(x) * model.fc.weight.norm())", id="samples and weights"),
         pytest.param("def f(a, b):\n    return ((a - b[:, None]) ** 2).sum()", "loss = f(model(x), y)", id="a function"),
     ],
 )
