@@ -306,6 +306,9 @@ def restarts(roles: Roles, loop: BatchLoop) -> list[Restart]:
     for node in roles.names.nodes:
         if isinstance(node, ast.For) and _hands_on(roles, node) and roles.loaders_of(node.iter) & loop.loaders and _repeats(roles, node):
             out.setdefault(node, Restart(node, _iterated(roles.names, node.iter)))
+        if isinstance(node, ast.YieldFrom) and roles.loaders_of(node.value) & loop.loaders and _repeats(roles, node):
+            stmt = roles.names.statement(node)
+            out.setdefault(stmt, Restart(stmt, _iterated(roles.names, node.value)))
     return list(out.values())
 
 

@@ -146,6 +146,8 @@ class Parts:
             if isinstance(item, int) and -len(node.elts) <= item < len(node.elts):
                 return self._values.eval(node.elts[item])
             return extra.union(*(self._values.eval(e) for e in node.elts))
+        if isinstance(node, ast.Subscript):  # a part of a list
+            return self.pick(self._values.eval(node.value), (_behind(node.slice, item),), subscript)
         if isinstance(node, ast.Dict):
             if not subscript:  # iterating a dict gives its keys
                 return NONE
@@ -216,3 +218,10 @@ class Parts:
 def _ends_before(node: ast.AST, index: int) -> bool:
     """Whether a list that is written out has no element at the index."""
     return isinstance(node, ast.Tuple | ast.List) and index >= len(node.elts) and not any(isinstance(e, ast.Starred) for e in node.elts)
+
+
+def _behind(part: ast.expr, item: int | str) -> int | str:
+    """Where in a list an element of a part of it stands, ``xs[1:][0]``; ``*`` where that is not known."""
+    lower = part.lower if isinstance(part, ast.Slice) and part.step is None else part
+    first = 0 if lower is None else lower.value if isinstance(lower, ast.Constant) else None
+    return item + first if isinstance(item, int) and item >= 0 and isinstance(first, int) else "*"

@@ -350,6 +350,11 @@ class Values:
             return frozenset({Val("display", node)})
         if isinstance(node, ast.Subscript):
             item: int | str = "*"
+            if isinstance(node.slice, ast.Slice):
+                held = self.eval(node.value)
+                lists = frozenset(v for v in held if v.kind == "display")
+                whole = frozenset({Val("display", node)}) if lists else NONE
+                return whole | self.pick(held - lists, ("*",), subscript=True)
             if isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, int | str):
                 item = node.slice.value
             return self.pick(self.eval(node.value), (item,), subscript=True) or self.lookups.found(node)

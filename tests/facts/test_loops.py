@@ -28,6 +28,9 @@ def again(loader):
     while True:
         for x in loader:
             yield x
+def forever(loader):
+    while True:
+        yield from loader
 """
 
 
@@ -169,6 +172,7 @@ def test_a_generator_that_hands_batches_on_is_no_loop_of_its_own() -> None:
             "for i in range(9):\n    _, x = next(iter(enumerate(a)))\n    train(x)", [("_, x = next(iter(enumerate(a)))", "a")], id="counted, each turn"
         ),
         pytest.param("it = again(a)\nfor i in range(9):\n    train(next(it))", [("for x in loader:\n    yield x", "loader")], id="a generator"),
+        pytest.param("it = forever(a)\nfor i in range(9):\n    train(next(it))", [("yield from loader", "loader")], id="a generator of a loader's batches"),
         pytest.param(
             "def go():\n    it = iter(a)\n    while True:\n        train(next(it))\nfor e in range(3):\n    go()", [("it = iter(a)", "a")], id="a function"
         ),

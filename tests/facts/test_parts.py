@@ -88,3 +88,19 @@ plain({call})
 def test_arguments_that_are_handed_on_as_a_list(call: str, expression: str, made: list[str]) -> None:
     found, node = probed(_FORWARDED.format(call=call, expression=expression))
     assert sorted({v.qual.rpartition(".")[2] for v in found.values.eval(node)} & {"Linear", "Conv2d"}) == made
+
+
+@pytest.mark.parametrize(
+    ("expression", "made"),
+    [
+        ("pair[:1]", []),
+        ("pair[-1:]", []),
+        ("pair[1:][0]", ["Conv2d"]),
+        ("pair[:2][1]", ["Conv2d"]),
+        ("[m for m in pair[-1:]][0]", ["Conv2d", "Linear"]),
+        ("pair[::-1][0]", ["Conv2d", "Linear"]),
+        ("filled[:1][0]", ["Conv2d", "Linear"]),
+    ],
+)
+def test_a_part_of_a_list_is_a_list(expression: str, made: list[str]) -> None:
+    assert _made(expression) == made
