@@ -21,7 +21,7 @@ from dpmigrate.execution.joins import join
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.objects import Location, Object
 from dpmigrate.execution.placements import Kind, Placement
-from dpmigrate.execution.values import NOTHING, Data, Origin, Value, data, placement_of
+from dpmigrate.execution.values import NOTHING, Const, Data, Origin, Setting, Value, data, placement_of
 
 
 class InPlaceParts(FrameParts):
@@ -55,6 +55,13 @@ class InPlaceParts(FrameParts):
         if isinstance(target, ast.Name) and function is not None:
             if target.id in function.extra.names.unbound:
                 self.heap.write((function.number, _written(target.id)), new)
+
+    def replace_elements(
+        self, target: ast.expr, owner: Value, new: Value, node: ast.AST, frame: Frame
+    ) -> None:
+        """``x.data = y``: the same tensor with other elements; its gradient goes where it went before."""
+        if holds_elements(owner):
+            self.write_in_place(target, _replaced(owner, new), node, frame, owner)
 
     def _written_elsewhere(
         self, same: frozenset[int], at: Location | None, new: Value
@@ -136,6 +143,16 @@ def _partly(held: Value, new: Value) -> Value:
         if isinstance(a, Data)
         else a
         for a in held
+    )
+
+
+def _replaced(held: Value, new: Value) -> Value:
+    """What a tensor is whose elements have been replaced by those of another one."""
+    found = data(new)
+    if not found:
+        return held if all(isinstance(a, Const | Setting) for a in new) else new
+    return tuple(
+        d._replace(kind=a.kind, gradient=a.gradient, reached=a.reached) for a in data(held) for d in found
     )
 
 

@@ -305,6 +305,12 @@ class Machine(Control):
         """Store an attribute."""
 
     @abstractmethod
+    def replace_elements(
+        self, target: ast.expr, owner: Value, new: Value, node: ast.AST, frame: Frame
+    ) -> None:
+        """``x.data = y``: the tensor ``x`` has other elements."""
+
+    @abstractmethod
     def item(self, owner: Value, key: Value, node: ast.AST, frame: Frame) -> Value:
         """``owner[key]``."""
 

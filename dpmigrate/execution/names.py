@@ -119,6 +119,8 @@ class NameParts(Machine):
             case ast.Attribute():
                 owner = self.evaluate(target.value, frame)
                 self.set_attribute(owner, target.attr, new, target, frame)
+                if target.attr == "data":
+                    self.replace_elements(target.value, owner, new, node, frame)
             case ast.Subscript():
                 owner = self.evaluate(target.value, frame)
                 self.set_item(owner, self.evaluate(target.slice, frame), new, target, frame)
