@@ -7,6 +7,7 @@ original has one, which all samples move. In a loss it shows by itself, as what 
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from dpmigrate.execution import placements
@@ -14,6 +15,7 @@ from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.trace import Event
 from dpmigrate.execution.values import Const, Data, Value, data
 from dpmigrate.judge.aging import KEPT
+from dpmigrate.judge.lying import Lying, span
 from dpmigrate.judge.totals import by_a_draw, trained_on
 from dpmigrate.judge.trial import Fault, Trial
 from dpmigrate.library.module_tree import is_module
@@ -32,6 +34,8 @@ def faults(trial: Trial) -> Iterator[Fault]:
     for event in trial.result.trace.of("hooked gradient"):
         given = tuple(a for a in event.values["by"] if not (isinstance(a, Data) and a.placement == placements.MEAN))
         yield from _own(trial, event, given, "each rank changes the gradients of its part by more than a factor that all have")
+    for event in trial.result.trace.of("differentiated"):
+        yield from _of_its_own(trial, event)
     for event in trial.result.trace.of("in place"):
         if any(d.origin is not None and d.origin.word == "gradient" for d in data(event.values["target"])):
             yield from _own(trial, event, event.values["new"], "each rank changes its gradients by a number of its own")
@@ -41,6 +45,20 @@ def faults(trial: Trial) -> Iterator[Fault]:
         if any(o.kind in ("module", "criterion") for o in trial.objects(event.values["owner"])):
             name = event.values["name"]
             yield from _own(trial, event, event.values["new"], f"each rank sets {_text(name)} of a layer by a number of its own")
+
+
+def _of_its_own(trial: Trial, event: Event) -> Iterator[Fault]:
+    """Gradients of the program's own functions that are no sums over the samples. Those of a mean are
+    divided by the number of a rank's samples, which DDP's average makes right.
+    """
+    assert isinstance(trial.result, Lying)
+    sized = trial.result.sized
+    for d in data(event.values["by"], deep=True):
+        bent = any(not (isinstance(n, ast.BinOp) and isinstance(n.op, ast.Div) and span(n.right) in sized) for n in d.bent)
+        if d.placement.kind in (Kind.PER_RANK, Kind.RATIO) and bent and trained_on(trial, d):
+            words = f"backward gives gradients that are no sums over the samples: {trial.since(d)}"
+            yield trial.fault(event.node, NAME, words, established=False)
+            return
 
 
 def _own(trial: Trial, event: Event, v: Value, words: str) -> Iterator[Fault]:

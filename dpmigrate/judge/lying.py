@@ -43,6 +43,8 @@ class Lying(Execution):
         super().__init__(program, library)
         #: how expressions lie that are not the same on all ranks
         self.lying: dict[Span, dict[Lies, None]] = {}
+        #: where numbers of samples stand
+        self.sized: set[Span] = set()
         #: where modules, classes and functions of libraries stand
         self.foreign: set[Span] = set()
 
@@ -69,6 +71,8 @@ class Lying(Execution):
         p = placement_of(found)
         if p.kind in placements.EQUAL or all(d.whole for d in held):
             return
+        if p.kind is Kind.SIZE:
+            self.sized.add(span(node))
         learns = any(d.gradient != "none" for d in held)
         if p.segments > 1 and len(self._loaders(held)) > 1:
             p = p._replace(segments=0)  # which may be of unlike length

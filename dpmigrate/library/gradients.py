@@ -6,6 +6,7 @@ from dpmigrate.execution import derivation, placements
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.joins import gradient_join, join
 from dpmigrate.execution.machine import PROCESS
+from dpmigrate.execution.placements import Kind, Placement
 from dpmigrate.execution.values import (
     NONE,
     NOTHING,
@@ -23,7 +24,7 @@ from dpmigrate.execution.values import (
 from dpmigrate.library.axes import rows_of
 from dpmigrate.library.effects import cut, none
 from dpmigrate.library.module_tree import owned
-from dpmigrate.library.sites import Row, Site
+from dpmigrate.library.sites import GRAD, Row, Site
 
 _DOC = "https://docs.pytorch.org/docs/stable/autograd.html"
 #: a field of the process: the functions that each backward pass calls with a gradient
@@ -105,20 +106,27 @@ def parameter(site: Site) -> Value:
 
 def function_applied(site: Site) -> Value | None:
     """``Function.apply(x)`` of a class of the program, or of an object of it: its ``forward`` with a
-    context.
+    context, and its ``backward`` with the same one where autograd records.
     """
     cls = site.object
     if cls is not None and cls.kind == "instance":
         cls = site.m.class_of(cls)
     forward = site.m.in_class(cls, "forward") if cls is not None else None
-    if not forward:
+    if cls is None or not forward:
         return None
-    for way in ("backward", "setup_context"):
-        for function in site.m.objects((cls and site.m.in_class(cls, way)) or NOTHING):
+    ways = {way: site.m.in_class(cls, way) or NOTHING for way in ("backward", "setup_context")}
+    for found in ways.values():
+        for function in site.m.objects(found):
             site.m.handed.setdefault(Ref(function.number), site.node)
-    result = site.m.call(forward, site.arguments.after(SETTING), site.node, site.frame)
+    context = site.ref("autograd context", needs_input_grad=SETTING)
+    apart = ways["setup_context"]  # forward has no context then
+    arguments = site.arguments.after() if apart else site.arguments.after(context)
+    result = site.m.call(forward, arguments, site.node, site.frame)
+    if apart:
+        told = Arguments([context, items(site.arguments.positional), result])
+        site.m.call(apart, told, site.node, site.frame)
     given = site.operands()
-    return tuple(
+    made = tuple(
         a._replace(
             gradient=gradient_join(*(d.gradient for v in given for d in data(v))),
             reached=a.reached.union(*(d.reached for v in given for d in data(v))),
@@ -127,6 +135,42 @@ def function_applied(site: Site) -> Value | None:
         else a
         for a in result
     )
+    if ways["backward"] and site.m.heap.read(GRAD) != const(False):
+        _differentiated(site, ways["backward"], context, made)
+    return made
+
+
+def _differentiated(site: Site, way: Value, context: Value, made: Value) -> None:
+    """What ``backward`` gives for the gradient of what ``forward`` has given; what else it does, it
+    may do later.
+    """
+    site.m.heap.mark()
+    given = tuple(a._replace(gradient="none", placement=_gradient_of(a.placement)) for a in data(made))
+    found = site.m.call(way, Arguments([context, given or SETTING]), site.node, site.frame)
+    site.m.heap.apply([site.m.heap.rollback(), {}])
+    site.event("differentiated", by=found)
+
+
+def _gradient_of(p: Placement) -> Placement:
+    """How the gradient of something lies: of samples each has one, of a part of a mean or sum all
+    ranks have the same.
+    """
+    return p if p.kind in (Kind.ROWS, Kind.UNKNOWN) else placements.UNIFORM
+
+
+def saved(site: Site) -> Value:
+    """``ctx.save_for_backward(x, y)``. What is divided by the number of a rank's samples is the gradient of
+    a mean over them, which DDP's average makes right: every rank has as many.
+    """
+    made = site.object
+    kept = [
+        tuple(a._replace(placement=placements.UNIFORM) if isinstance(a, Data) and a.placement.kind is Kind.SIZE else a for a in v)
+        for v in site.arguments.positional
+    ]  # fmt: skip
+    if made is not None:
+        for name in ("saved_tensors", "saved_variables"):
+            site.m.heap.write((made.number, name), items(kept))
+    return NONE
 
 
 def clip_norm(site: Site) -> Value:
@@ -140,6 +184,10 @@ ROWS = (
     Row(".backward torch.autograd.backward", backward, source=_DOC),
     Row("torch.autograd.grad", gradient, source=_DOC),
     Row("<class>.apply <autograd_function>.apply", function_applied, source=_DOC),
+    Row("<autograd_context>.save_for_backward", saved, source=_DOC),
+    Row("""
+<autograd_context>.mark_non_differentiable <autograd_context>.mark_dirty <autograd_context>.set_materialize_grads
+""", none, source=_DOC),
     Row(".requires_grad_", wants_grad, source=_DOC),
     Row("torch.nn.Parameter torch.nn.UninitializedParameter", parameter, source=_DOC),
     Row("""

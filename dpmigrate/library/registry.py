@@ -111,7 +111,7 @@ def _named(rows: Iterable[Row]) -> Iterator[tuple[str | tuple[str, str], Row]]:
 _SPACED = (
     "own_folder", "class_parser", "loss_of_a_library", "pooling_of_graphs", "noise_schedule",
     "list_of_texts", "tuple_class", "autograd_function", "library_model", "same_stream", "own_streams",
-    "main_first", "main_folder", "hook_handle")
+    "main_first", "main_folder", "hook_handle", "autograd_context")
 #: functions by their dotted names, and methods of data (with a leading dot)
 FUNCTIONS: dict[str, Row] = {}
 METHODS: dict[str, Row] = {}

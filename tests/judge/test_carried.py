@@ -69,3 +69,55 @@ def test_wherever_it_is_kept(begin: str, move: str, read: str) -> None:
     parts = {"epoch": begin, "step": _STEP.format(f"nn.utils.clip_grad_norm_(model.parameters(), {read})")}
     assert _faults(parts, move)
     assert _faults(parts, move.replace("loss.item()", "ddp.mean_all(loss.item())")) == []
+
+
+#: a function of the program's own between the model and the loss
+_FUNCTION = """\
+class Scaled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, z, label):
+        ctx.factor, ctx.count = 0.5, z.size(0)
+        ctx.save_for_backward(z, label, torch.tensor(z.size(0)))
+        return 0.5 * z
+    @staticmethod
+    def backward(ctx, grad):
+        z, label, size = ctx.saved_tensors
+        return {}, None
+"""
+_APART = """\
+class Scaled(torch.autograd.Function):
+    @staticmethod
+    def forward(z, label):
+        return 0.5 * z
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.z, ctx.label = inputs
+    @staticmethod
+    def backward(ctx, grad):
+        z, label = ctx.z, ctx.label
+        return {}, None
+"""
+_THROUGH = "nn.functional.cross_entropy(Scaled.apply(model(x), y), y).backward()\noptimizer.step()\noptimizer.zero_grad()"
+
+
+@pytest.mark.parametrize("function", [_FUNCTION, _APART], ids=["with a context", "with a context apart"])
+@pytest.mark.parametrize(
+    ("gradient", "told"),
+    [
+        pytest.param("grad * 0.5", False, id="a factor"),
+        pytest.param("grad * z.abs()", False, id="of each sample"),
+        pytest.param("grad / z.size(0)", False, id="of a mean"),
+        pytest.param("grad / (label == 1).sum()", True, id="by the samples of a class"),
+        pytest.param("grad / torch.bincount(label, minlength=2)[label].view(-1, 1)", True, id="by those of its class"),
+        pytest.param("grad * z.std()", True, id="by a statistic"),
+    ],
+)
+def test_what_functions_of_its_own_give_back(function: str, gradient: str, told: bool) -> None:
+    case = Trial(executed(result(epoch=function.format(gradient), step=_THROUGH)))
+    assert bool(list(carried.faults(case))) is told
+
+
+@pytest.mark.parametrize("kept", ["ctx.factor", "size", "ctx.count"])
+def test_what_a_context_keeps(kept: str) -> None:
+    case = Trial(executed(result(epoch=_FUNCTION.format(f"grad / {kept}"), step=_THROUGH)))
+    assert not list(carried.faults(case))
