@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dpmigrate.execution import placements
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.trace import Event
-from dpmigrate.execution.values import Const, Data, Value, data
+from dpmigrate.execution.values import Const, Data, Value, const, data
 from dpmigrate.judge.aging import KEPT
 from dpmigrate.judge.lying import Lying, span
 from dpmigrate.judge.totals import by_a_draw, trained_on
@@ -38,10 +38,12 @@ def faults(trial: Trial) -> Iterator[Fault]:
         yield from _of_its_own(trial, event)
     for event in trial.result.trace.of("in place"):
         if any(d.origin is not None and d.origin.word == "gradient" for d in data(event.values["target"])):
-            yield from _own(trial, event, event.values["new"], "each rank changes its gradients by a number of its own")
+            yield from _own(trial, event, event.values["new"], "each rank changes its gradients by a number of its own", drawn=True)
         elif any(d.placement.kind is Kind.UNIFORM and _of_models(trial, d) for d in data(event.values["target"])):
             yield from _own(trial, event, event.values["new"], "each rank writes values of its own into a model")
     for event in trial.result.trace.of("attribute"):
+        if _of_gradients(event):
+            yield from _own(trial, event, event.values["new"], "each rank gives parameters a gradient of its own", drawn=True)
         if any(o.kind in ("module", "criterion") for o in trial.objects(event.values["owner"])):
             name = event.values["name"]
             yield from _own(trial, event, event.values["new"], f"each rank sets {_text(name)} of a layer by a number of its own")
@@ -61,12 +63,23 @@ def _of_its_own(trial: Trial, event: Event) -> Iterator[Fault]:
             return
 
 
-def _own(trial: Trial, event: Event, v: Value, words: str) -> Iterator[Fault]:
-    """A fault where a value differs between the ranks for certain, by their parts of the batches."""
+def _of_gradients(event: Event) -> bool:
+    """Whether an attribute is the gradient of a parameter (``weight.grad = …``), or the elements of one."""
+    name, owners = event.values["name"], data(event.values["owner"])
+    if name == const("data"):
+        return any(d.origin is not None and d.origin.word == "gradient" for d in owners)
+    return name == const("grad") and any(d.reached and d.placement.kind is Kind.UNIFORM for d in owners)
+
+
+def _own(trial: Trial, event: Event, v: Value, words: str, *, drawn: bool = False) -> Iterator[Fault]:
+    """A fault where a value differs between the ranks for certain, by their parts of the batches; or, where
+    that counts as well (``drawn``), by what each of them draws.
+    """
     if trial.on_main(event):
         return
     for d in data(v, deep=True):
-        if d.placement.kind not in (*placements.EQUAL, Kind.UNKNOWN) and not d.whole and trained_on(trial, d):
+        own = trained_on(trial, d) or (drawn and by_a_draw(d))
+        if d.placement.kind not in (*placements.EQUAL, Kind.UNKNOWN) and not d.whole and own:
             yield trial.fault(event.node, NAME, f"{words}: {trial.since(d)}")
             return
 

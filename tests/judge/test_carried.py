@@ -121,3 +121,26 @@ def test_what_functions_of_its_own_give_back(function: str, gradient: str, told:
 def test_what_a_context_keeps(kept: str) -> None:
     case = Trial(executed(result(epoch=_FUNCTION.format(f"grad / {kept}"), step=_THROUGH)))
     assert not list(carried.faults(case))
+
+
+_MANUAL = "nn.functional.cross_entropy(model(x), y).backward()\nfor p in model.parameters():\n    {}\noptimizer.step()\noptimizer.zero_grad()"
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        pytest.param("p.grad = p.grad.clamp(-1, 1)", False, id="of that of all ranks"),
+        pytest.param("p.grad = None", False, id="none"),
+        pytest.param("p.grad = torch.zeros_like(p)", False, id="zeros"),
+        pytest.param("p.grad = p.grad + x.mean()", True, id="with a mean of the batch"),
+        pytest.param("p.grad = p.grad.clamp(-x.max(), x.max())", True, id="bounded by the batch"),
+        pytest.param("p.grad.data = p.grad.data * x.mean()", True, id="its elements"),
+        pytest.param("p.grad = p.grad * random.random()", True, id="times a draw"),
+        pytest.param("p.grad.mul_(random.random())", True, id="times a draw, in place"),
+        pytest.param("with ddp.same_stream():\n        p.grad = p.grad * random.random()", False, id="times a draw of all ranks"),
+        pytest.param("grads = [p.grad, -p.grad]\n    random.shuffle(grads)\n    p.grad = grads[0]", True, id="chosen by a draw"),
+    ],
+)
+def test_gradients_that_a_step_gives(change: str, told: bool) -> None:
+    case = Trial(executed(result(step=_MANUAL.format(change))))
+    assert bool(list(carried.faults(case))) is told
