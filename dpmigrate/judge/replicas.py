@@ -32,9 +32,9 @@ def faults(trial: Trial) -> Iterator[Fault]:
     }  # fmt: skip
     for event in trial.result.trace.of("in place", "attribute", "item"):
         target = event.values["target" if event.kind == "in place" else "owner"]
-        if event.kind == "attribute" and event.values["name"] != const("data"):
+        if event.kind == "attribute" and event.values["name"] not in (const("data"), const("requires_grad")):
             continue
-        given = _own(event.values["new"])
+        given = _own(event.values["new"]) or (_own(event.values["key"]) if event.kind == "item" else [])
         parted = event.parted
         if parted is not None and parted.certain and not trial.on_main(event):
             if _divided(trial, parted.sources) and any(_replica(d, wrapped) for d in data(target)):
@@ -43,6 +43,12 @@ def faults(trial: Trial) -> Iterator[Fault]:
                 continue
         if given and any(_replica(d, wrapped) for d in data(target)):
             words = f"each rank writes values of its own into a parameter: {trial.since(given[0])}"
+            yield trial.fault(event.node, NAME, words)
+    for event in trial.result.trace.of("requires grad"):
+        given = _own(event.values["told"])
+        owned = {n for o in trial.objects(event.values["target"]) for n in trial.owned(o.number)}
+        if given and (owned & wrapped or any(_replica(d, wrapped) for d in data(event.values["target"]))):
+            words = f"each rank chooses for itself which parameters are trained: {trial.since(given[0])}"
             yield trial.fault(event.node, NAME, words)
     for event in trial.result.trace.of("load state"):
         yield from _loaded(trial, event)

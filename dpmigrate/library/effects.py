@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable
 
 from dpmigrate.execution import arithmetic, derivation, folding, placements
+from dpmigrate.execution.joins import join
 from dpmigrate.execution.objects import Location
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import (
@@ -164,7 +165,11 @@ def in_place(effect: Effect) -> Effect:
         site.name = own
         func, given = getattr(site.node, "func", None), getattr(site.node, "args", [])
         target = getattr(func, "value", None) if site.receiver is not None else next(iter(given), None)
-        site.event("in place", target=_whole(site, target), new=result or NOTHING)
+        held, into = site.get(0) or NOTHING, whole(site, target)
+        part = held if placement_of(into).kind in placements.EQUAL and into is not held else NOTHING
+        # of what all ranks have each may have chosen another part
+        new = join(result or NOTHING, part) if placement_of(part).kind not in placements.EQUAL else result
+        site.event("in place", target=into, new=new or NOTHING)
         if result and isinstance(target, ast.Name | ast.Attribute | ast.Subscript | ast.Call):
             site.m.write_in_place(target, result, site.node, site.frame, site.get(0))
         return result
@@ -172,18 +177,25 @@ def in_place(effect: Effect) -> Effect:
     return changed
 
 
-def _whole(site: Site, target: ast.AST | None) -> Value:
-    """What is written in place: of ``weight.data`` the parameter, which has the gradient; nothing that
-    is known where the tensor has just been computed (``eps.mul(std).add_(mu)``).
+def whole(site: Site, target: ast.expr | None) -> Value:
+    """What is written in place: of ``weight.data`` and its parts the parameter, which has the gradient; nothing
+    that is known where the tensor has just been computed (``eps.mul(std).add_(mu)``).
     """
     while isinstance(target, ast.Call) and getattr(target.func, "attr", "").endswith("_"):
         target = target.func.value  # type: ignore[attr-defined]
     parts = (ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.expr_context)
-    if target is None or not all(isinstance(n, parts) for n in ast.walk(target)):
+
+    def plain(node: ast.expr) -> bool:  # reading it again does no more
+        return all(isinstance(n, parts) for n in ast.walk(node))
+
+    base = target
+    while isinstance(base, ast.Subscript) and plain(base.value) and data(site.m.evaluate(base.value, site.frame)):
+        base = base.value
+    if base is None or not plain(base):
         return NOTHING
-    if isinstance(target, ast.Attribute) and target.attr == "data":
-        return site.m.evaluate(target.value, site.frame)  # reading it again does no more
-    return site.get(0) or NOTHING
+    if isinstance(base, ast.Attribute) and base.attr == "data":
+        return site.m.evaluate(base.value, site.frame)
+    return site.m.evaluate(base, site.frame) if base is not target else site.get(0) or NOTHING
 
 
 def filled(site: Site) -> Value:

@@ -24,7 +24,7 @@ from dpmigrate.execution.values import (
 from dpmigrate.library.axes import rows_of
 from dpmigrate.library.effects import cut, none
 from dpmigrate.library.module_tree import owned
-from dpmigrate.library.sites import GRAD, Row, Site
+from dpmigrate.library.sites import GRAD, Row, Site, prefixed
 
 _DOC = "https://docs.pytorch.org/docs/stable/autograd.html"
 #: a field of the process: the functions that each backward pass calls with a gradient
@@ -85,7 +85,8 @@ def wants_grad(site: Site) -> Value:
     """``requires_grad_(True)``."""
     flag = site.constant(1, "requires_grad", True)
     given = site.get(0) or NOTHING
-    site.event("requires grad", target=given, flag=const(bool(flag)))
+    told = site.flat(site.get(1, "requires_grad") or NOTHING)
+    site.event("requires grad", target=given, flag=const(bool(flag)), told=told)
     if flag is False:
         return cut(given)
     return tuple(
@@ -173,6 +174,16 @@ def saved(site: Site) -> Value:
     return NONE
 
 
+def all_written(site: Site) -> Value:
+    """What writes into all tensors of a list: ``torch._foreach_mul_(gradients, by)``, and
+    ``vector_to_parameters(vector, parameters)``.
+    """
+    which = 1 if site.word == "vector_to_parameters" else 0
+    given = [site.flat(v) for i, v in enumerate(site.all()) if i != which]
+    site.event("in place", target=site.flat(site.get(which) or NOTHING), new=join(*given))
+    return NONE
+
+
 def clip_norm(site: Site) -> Value:
     """``clip_grad_norm_``: the norm of synchronised gradients."""
     bound = site.get(1, "max_norm") or site.get(1, "clip_value") or NOTHING
@@ -184,6 +195,10 @@ ROWS = (
     Row(".backward torch.autograd.backward", backward, source=_DOC),
     Row("torch.autograd.grad", gradient, source=_DOC),
     Row("<class>.apply <autograd_function>.apply", function_applied, source=_DOC),
+    Row(prefixed("torch._foreach_", """
+add_ sub_ mul_ div_ copy_ zero_ neg_ abs_ sqrt_ reciprocal_ lerp_ pow_ addcmul_ addcdiv_ clamp_min_ clamp_max_ maximum_ minimum_
+"""), all_written, source=_DOC),
+    Row("torch.nn.utils.vector_to_parameters", all_written, source=_DOC),
     Row("<autograd_context>.save_for_backward", saved, source=_DOC),
     Row("""
 <autograd_context>.mark_non_differentiable <autograd_context>.mark_dirty <autograd_context>.set_materialize_grads

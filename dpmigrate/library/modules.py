@@ -78,7 +78,7 @@ def frozen(site: Site) -> Value:
     made = site.object
     assert made is not None
     flag = site.get(1, "requires_grad") or const(True)
-    site.event("requires grad", target=value(Ref(made.number)), flag=flag)
+    site.event("requires grad", target=value(Ref(made.number)), flag=flag, told=site.flat(flag))
     if flag in (const(True), const(False)):
         for number in sorted(owned(site.m, made.number)):
             site.m.heap.write((number, "mode frozen"), const(flag == const(False)))

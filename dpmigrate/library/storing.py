@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dpmigrate.execution import derivation, placements, samples
-from dpmigrate.execution.joins import gradient_join
+from dpmigrate.execution.joins import gradient_join, join
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import NONE, NOTHING, Data, Value, data, origins, placement_of
 from dpmigrate.library.axes import rows_of
+from dpmigrate.library.effects import whole
 from dpmigrate.library.index_parts import (
     followed,
     parts_of,
@@ -22,6 +23,8 @@ def stored(site: Site) -> Value | None:
         return None
     held, given = placement_of(owner), placement_of(site.flat(new) or new)
     at = placement_of(site.flat(key))
+    if getattr(target, "attr", "") == "data" or at.kind not in placements.EQUAL:
+        site.event("in place", target=whole(site, target), new=join(site.flat(new), site.flat(key)))
     if any(d.kind == "shape" for d in data(owner)):
         place = site.m.constant(key)
         if place is None or place.value == held.axis or type(place.value) is not int or place.value < 0:

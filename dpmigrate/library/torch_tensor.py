@@ -159,7 +159,7 @@ x.clone().fill_diagonal_(0.0)
     Row(".masked_scatter_", in_place(coupled), ("x.clone().masked_scatter_(x > 0, y)",), _DOC),
     Row("""
 .normal_ .uniform_ .random_ .bernoulli_ .exponential_ .cauchy_ .log_normal_ .geometric_
-""", drawing("torch", filled), ("x.clone().normal_()", "torch.empty_like(w).uniform_(0, 1)"), _DOC),
+""", in_place(drawing("torch", filled)), ("x.clone().normal_()", "torch.empty_like(w).uniform_(0, 1)"), _DOC),
     Row(".item", host("number"), ("x.mean().item()", "x.sum().item()", "x.max().item()"), _DOC),
     Row(".numpy", host("array"), ("x.numpy()", "x.mean(0).numpy()"), _DOC),
     Row(".tolist", list_of, ("x.mean(0).tolist()",), _DOC),

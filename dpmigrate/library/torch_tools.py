@@ -162,7 +162,7 @@ torch.serialization.clear_safe_globals torch.serialization.register_package
 torch.multiprocessing.freeze_support torch.multiprocessing.set_executable
 torch.jit.enable_onednn_fusion torch.jit.set_fusion_strategy
 torch.nn.utils.prune.global_unstructured
-torch.nn.utils.vector_to_parameters torch.utils.checkpoint.set_checkpoint_early_stop
+torch.utils.checkpoint.set_checkpoint_early_stop
 torch.utils.checkpoint.set_checkpoint_debug_enabled torch.autograd.graph.increment_version
 torch.autograd.graph.register_multi_grad_hook .register_post_accumulate_grad_hook
 torch.utils.swap_tensors torch.backends.cudnn.set_flags

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from dpmigrate.judge import faults, files, replicas, sharded, totals
+from dpmigrate.judge.trial import Trial, executed
 from dpmigrate.program import Program
 from dpmigrate.source import Source, parse
+from tests.judge.trained import result
 
 TRAINED = '''\
 import os
@@ -197,3 +199,25 @@ def test_what_rank_0_was_told_is_not_known_to_the_others() -> None:
 def test_the_samples_of_a_sampler_are_those_of_its_rank(count: str, right: bool) -> None:
     found = told(end=f"total = ddp.sum_all(total)\n    print(total / len({count}))")
     assert found == ([] if right else [(totals.NAME, True)])
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        pytest.param("nn.utils.vector_to_parameters(nn.utils.parameters_to_vector(net.parameters()) * 0.9, net.parameters())", False, id="a vector"),
+        pytest.param("nn.utils.vector_to_parameters(nn.utils.parameters_to_vector(net.parameters()) * x.mean(), net.parameters())", True, id="a vector by the batch"),
+        pytest.param("torch._foreach_mul_(list(net.parameters()), 0.9)", False, id="all of a list"),
+        pytest.param("torch._foreach_mul_(list(net.parameters()), x.mean())", True, id="all of a list by the batch"),
+        pytest.param("net.weight.data[i % 2] = 0.0", False, id="a row"),
+        pytest.param("net.weight.data[random.randrange(2)] = 0.0", True, id="a row by a draw"),
+        pytest.param("net.weight.data[random.randrange(2)].zero_()", True, id="a row by a draw, in place"),
+        pytest.param("net.weight.data.normal_()", True, id="drawn anew"),
+        pytest.param("with ddp.same_stream():\n    net.weight.data.normal_()", False, id="drawn anew by all alike"),
+        pytest.param("k = random.randrange(2)\nwith ddp.same_stream():\n    net.weight.data[k].normal_()", True, id="a row by a draw, drawn anew by all alike"),
+        pytest.param("net.weight.requires_grad_(i > 5)", False, id="trained later"),
+        pytest.param("net.weight.requires_grad_(random.random() > 0.5)", True, id="trained by a draw"),
+    ],
+)
+def test_what_a_step_writes_into_parameters(change: str, told: bool) -> None:
+    case = Trial(executed(result(turn=change)))
+    assert bool(list(replicas.faults(case))) is told
