@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from dpmigrate.facts.names import last, position
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.outside import changes_files, fetches
+from dpmigrate.facts.sample_files import is_of_one_sample, keeps_one_sample
 from dpmigrate.judge import SAVES, writes_by_mode
 from dpmigrate.library.databases import CHANGES
 from dpmigrate.spelt_paths import COMMANDS
@@ -28,7 +29,11 @@ _EXTRACT = frozenset({"extractall", "tofile", "save_to_disk"})
 
 
 def opened(script: Script) -> Iterator[ast.expr]:
-    """The paths of text and binary files that are opened for writing, and of logs."""
+    """The paths of text and binary files that are opened for writing, and of logs, which all ranks would have."""
+    yield from (path for path in _opened(script) if not is_of_one_sample(script, path))
+
+
+def _opened(script: Script) -> Iterator[ast.expr]:
     for call in script.calls("?.open", "io.open", "codecs.open", "gzip.open"):
         path, mode = script.argument(call, "file", 0), script.argument(call, "mode", 1)
         if path is not None and _writing(script, mode):
@@ -69,7 +74,7 @@ def must_be_new(script: Script, path: ast.expr) -> bool:
 
 def archives(script: Script) -> Iterator[ast.Call]:
     """The archives that are opened for writing."""
-    yield from (call for call in script.calls(*_ARCHIVES) if _writing(script, script.argument(call, "mode", 1)))
+    yield from (call for call in script.calls(*_ARCHIVES) if _writing(script, script.argument(call, "mode", 1)) and not keeps_one_sample(script, call))
 
 
 def openers(script: Script) -> Iterator[ast.Call]:
@@ -81,7 +86,7 @@ def openers(script: Script) -> Iterator[ast.Call]:
         if position(call) in script.files_of_all and call not in known and _writes_alone(script, script.argument(call, "mode", 1)):
             around = (call, *script.names.ancestors(call))
             whole = any(isinstance(c, ast.Call) and saves(script, c) for c in around)  # that statement is rank 0's as a whole
-            if not whole and not _parts_are_read(script, call):
+            if not whole and not _parts_are_read(script, call) and not keeps_one_sample(script, call):
                 yield call
 
 
@@ -155,14 +160,15 @@ def _words(script: Script, mode: ast.expr | None) -> list[str]:
 
 def writes(script: Script) -> Iterator[ast.Call]:
     """The other calls that write a file, of which rank 0 alone will do so: ``np.save``, ``plt.savefig``."""
-    yield from (call for call in script.roles.calls if last(call.func) not in REMOVE and (changes_files(script.roles, call) or saves(script, call)))
+    found = (c for c in script.roles.calls if last(c.func) not in REMOVE and (changes_files(script.roles, c) or saves(script, c)))
+    yield from (call for call in found if not keeps_one_sample(script, call))
 
 
 def saves(script: Script, call: ast.Call) -> bool:
     """Whether a statement saves something under a name that all ranks would have, as an execution on paper says: of objects that no table knows, too."""
     named = SAVES.match(last(call.func)) is not None and bool(call.args or call.keywords) and script.is_statement(call) is not None
     own = script.names.dotted(call.func).startswith("torch.")  # these have a rule of their own
-    return named and not own and position(call) in script.files_of_all
+    return named and not own and position(call) in script.files_of_all and not keeps_one_sample(script, call)
 
 
 def makers(script: Script) -> frozenset[ast.AST]:

@@ -10,7 +10,7 @@ from textwrap import shorten
 from dpmigrate.execution.arithmetic import MEAN_BY_PART
 from dpmigrate.execution.objects import Object
 from dpmigrate.execution.values import NOTHING, Const, Data, Ref, const, data, known
-from dpmigrate.judge import counts, devices, normalised, scaling, shown, streams, totals
+from dpmigrate.judge import counts, devices, normalised, scaling, shared_files, shown, streams, totals
 from dpmigrate.judge import own_totals as passes
 from dpmigrate.judge.notes import TOLD_OF, is_loader
 from dpmigrate.judge.trial import Trial
@@ -24,7 +24,7 @@ def sentences(trial: Trial) -> tuple[str, ...]:
     """A sentence for each assumption that the user should know of."""
     found = (
         normalised.sentences, _models, _detectors, _axes, _squeezed, _single, _scaled, _means, _parts, counts.sentences,
-        _mixed, _decided, _devices, _partners, _padding, _cut, _loads, scaling.sentences, _held_up,
+        _mixed, _decided, _devices, _partners, _padding, _cut, _loads, _kept, scaling.sentences, _held_up,
     )  # fmt: skip
     return tuple(dict.fromkeys(sentence for look in found for sentence in look(trial)))
 
@@ -181,6 +181,16 @@ def _loads(trial: Trial) -> Iterator[str]:
         yield (
             f"{shorten(ast.unparse(event.node), 70, placeholder=' …')} puts on GPU 0 what was saved "
             "from it, on every rank: give map_location=ddp.device(), or 'cpu'."
+        )
+
+
+def _kept(trial: Trial) -> Iterator[str]:
+    """Files that a data set makes of the samples that it is asked for: the first such call."""
+    found = list(dict.fromkeys(shared_files.of_samples(trial.result)))
+    if found:
+        yield (
+            f"{_first(found)} keeps a sample in a file of its own, and each rank those that it is asked for: where two ranks ask for one at once, "
+            "as in an evaluation in full, one may read what the other has half written. Write to a temporary name, and os.replace() it."
         )
 
 

@@ -205,7 +205,10 @@ class Judged(Wrapping, Handling, Lying):
                 return {"over": over, "as they come": const(self._as_they_come(values["iterable"]))}
             case "judge statistics":
                 return {"over": self._over()}
-            case shared_files.WRITES | shared_files.ASKS | shared_files.REWRITES | shared_files.APART | file_order.EARLY | file_order.HASTY:
+            case (
+                shared_files.WRITES | shared_files.ASKS | shared_files.REWRITES | shared_files.APART | shared_files.OF_A_SAMPLE
+                | file_order.EARLY | file_order.HASTY
+            ):  # fmt: skip
                 return {"of a sample": const(self._in_sample())}
             case "open" | "files" | "typed":
                 in_turn = const(self.heap.read(FIRST) == const(True))

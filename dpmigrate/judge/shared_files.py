@@ -36,6 +36,8 @@ from dpmigrate.library.files import FIRST
 if TYPE_CHECKING:
     from dpmigrate.judge.judged import Judged
 
+#: the event of a file that is written while a data set is asked for a sample, under a name that is not one for all
+OF_A_SAMPLE = "judge file of a sample"
 #: the events of a file that is written, and of a question about one that rank 0 may be writing
 WRITES, ASKS = "judge file written", "judge file asked for"
 #: the event of a file that rank 0 writes while the others may be reading it
@@ -79,6 +81,8 @@ def noted(m: Judged, callee: Value, arguments: Arguments, node: ast.AST, frame: 
             m.event(OVERTAKES, m.asked_at[place], frame)
     if call.saves and written and call.at_one_path:
         m.event(WRITES, node, frame)
+    if written and not alone and not call.by_runtime:
+        m.event(OF_A_SAMPLE, node, frame)
     if asked and m.parted is None:
         m.questions.setdefault(node, None)
         if asked & (_held(m, RECENT) | m.written_apart):
@@ -113,6 +117,11 @@ def written_anew(m: Execution) -> Iterator[ast.AST]:
 def asked_before_writing(m: Execution) -> Iterator[ast.AST]:
     """The calls by which every rank asks for a file that rank 0 writes then: another one may ask later."""
     return (e.node for e in m.trace.of(OVERTAKES))
+
+
+def of_samples(m: Execution) -> Iterator[ast.AST]:
+    """The calls by which each rank writes files of the samples that it is asked for."""
+    return (e.node for e in m.trace.of(OF_A_SAMPLE) if e.values["of a sample"] == const(True))
 
 
 def _of_all(m: Execution, kind: str) -> Iterator[ast.AST]:

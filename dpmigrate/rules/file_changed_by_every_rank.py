@@ -26,7 +26,8 @@ A test that removes or moves a folder and makes one anew is rank 0's as a whole.
 Where folders are removed before the training, all ranks wait for that (`ddp.barrier()`): they may make one anew next.
 
 ## When it is not fixed
-Calls whose result is used, but for those that send files: `ddp.main_only(api.upload_file, …)`.
+Calls whose result is used, but for those that send files: `ddp.main_only(api.upload_file, …)`. What a data set keeps of the sample that it is asked for,
+under a name of that sample's own (`np.save(f"cache/{i}.npy", x)` in `__getitem__`), is each rank's: the report says so.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ from dpmigrate.edit import AddImport, After, Edit, Enclose
 from dpmigrate.facts.names import last
 from dpmigrate.facts.outside import changes_files, sends_files
 from dpmigrate.facts.ranks import reached_together
+from dpmigrate.facts.sample_files import keeps_one_sample
 from dpmigrate.facts.script import Script
 from dpmigrate.facts.written import saves
 from dpmigrate.model import Fix, Severity, is_main_guard
@@ -55,7 +57,7 @@ def file_changed_by_every_rank(script: Script) -> Iterator[Hit]:
         edits = (alone, After(script.span(whole), f"{script.ddp}.barrier()"), AddImport(script.import_line))
         yield Hit(whole, "every rank would remove this folder and make it anew", edits)
     for call in script.roles.calls:
-        if script.prepares(call):
+        if script.prepares(call) or keeps_one_sample(script, call):
             continue
         changes = script.is_statement(call) is not None and (changes_files(script.roles, call) or saves(script, call))
         if any(script.names.is_inside(call, loop) for loop in script.folder_loops):

@@ -17,7 +17,8 @@ ddp.save(state, path)
 ```
 
 ## When it is not fixed
-Always fixed.
+What a data set saves of the sample that it is asked for, under a name of that sample's own (`torch.save(x, f"cache/{i}.pt")` in `__getitem__`): each rank
+keeps the samples that it is asked for.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ import ast
 from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, Replace
+from dpmigrate.facts.sample_files import keeps_one_sample
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
@@ -36,6 +38,8 @@ from dpmigrate.rules._edits import bare
 def save_on_every_rank(script: Script) -> Iterator[Hit]:
     done: set[ast.expr] = set()
     for call in script.calls("torch.save"):
+        if keeps_one_sample(script, call):
+            continue
         yield Hit(call, "every rank would write this file", (Replace(script.span(call.func), f"{script.ddp}.save"), AddImport(script.import_line)))
         for obj in _saved(script, script.argument(call, "obj", 0)):
             if obj not in done and any(v.kind == "wrapped" for v in script.roles.model_vals(obj)):

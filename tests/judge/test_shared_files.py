@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dpmigrate import judge
+from dpmigrate.judge import judged
 from tests.judge.trained import result
 
 _ALL = "every rank writes this file"
@@ -171,3 +172,18 @@ def test_a_rank_that_finds_none_leaves() -> None:
 def test_a_file_is_read_whose_path_rank_0_alone_has(path: str, wrong: bool) -> None:
     last = f"from torch.utils.tensorboard import SummaryWriter\nwriter = ddp.main_only(SummaryWriter, 'runs')\npath = {path}\nddp.save(net.state_dict(), path)\n"
     assert ("each rank reads a file of another name here: per rank: rank 0 alone" in " ".join(_said(last + "ddp.barrier()\ntorch.load(path)"))) is wrong
+
+
+@pytest.mark.parametrize(
+    ("write", "told"),
+    [
+        ("np.save(f'{i}.npy', 3)", True),
+        ("torch.save(3, f'{i}.pt')", True),
+        ("lib.read(f'{i}.npy')", False),
+        ("if ddp.is_main():\n            np.save(f'{i}.npy', 3)", False),
+    ],
+)
+def test_files_of_single_samples(write: str, told: bool) -> None:
+    data = f"class Data(torch.utils.data.Dataset):\n    def __getitem__(self, i):\n        {write}\nData()[0]"
+    sentences = judged(result(last=_HEAD + data)).assumed
+    assert any("keeps a sample in a file of its own" in s for s in sentences) is told
