@@ -12,10 +12,12 @@ from collections.abc import Iterator
 from dpmigrate.execution import placements
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.trace import Event
-from dpmigrate.execution.values import Data, Differs, Origin, Value, const, data
+from dpmigrate.execution.values import Data, Differs, Origin, Value, const, data, origins
+from dpmigrate.judge.judged import Judged
 from dpmigrate.judge.notes import is_loader
 from dpmigrate.judge.trial import Fault, Trial
 from dpmigrate.library.batches import divided
+from dpmigrate.library.streams import DRAW
 
 NAME = "the replicas of a model stay the same"
 #: what is the same on every rank, or not known
@@ -37,7 +39,7 @@ def faults(trial: Trial) -> Iterator[Fault]:
         given = _own(event.values["new"]) or (_own(event.values["key"]) if event.kind == "item" else [])
         parted = event.parted
         if parted is not None and parted.certain and not trial.on_main(event):
-            if _divided(trial, parted.sources) and any(_replica(d, wrapped) for d in data(target)):
+            if _divided(trial, event, parted.sources, parted.origin) and any(_replica(d, wrapped) for d in data(target)):
                 words = f"some ranks write into a parameter, others do not: {_told(trial, parted.origin)}"
                 yield trial.fault(event.node, NAME, words)
                 continue
@@ -64,24 +66,28 @@ def _loaded(trial: Trial, event: Event) -> Iterator[Fault]:
     if trial.on_main(event):
         return
     given, parted = event.values["given"], event.parted
-    differs = (a for a in given if isinstance(a, Differs) and _divided(trial, a.sources))
+    differs = (a for a in given if isinstance(a, Differs) and _divided(trial, event, a.sources, a.origin))
     chosen = next((a.origin for a in differs if a.origin), None)
-    own = next((d for d in _own(given) if _divided(trial, d.sources)), None)
+    own = next((d for d in _own(given) if _divided(trial, event, d.sources, d.origin)), None)
     since = _told(trial, chosen) if chosen is not None else trial.since(own) if own else ""
     if since:
         words = f"each rank loads a state that it has chosen for itself: {since}"
         yield trial.fault(event.node, NAME, words)
-    elif parted is not None and parted.certain and _divided(trial, parted.sources):
+    elif parted is not None and parted.certain and _divided(trial, event, parted.sources, parted.origin):
         words = f"some ranks load a state, others do not: {_told(trial, parted.origin)}"
         yield trial.fault(event.node, NAME, words)
 
 
-def _divided(trial: Trial, sources: frozenset[int]) -> bool:
-    """Whether data differ between ranks: where they are made of batches alone, of those of a loader
-    that the ranks share. Of another loader each rank goes through all batches.
+def _divided(trial: Trial, event: Event, sources: frozenset[int], origin: Origin | None) -> bool:
+    """Whether data differ between ranks, and the training goes on with that: where they are made of batches alone, of those
+    of a loader that the ranks share. Of another loader each rank goes through all batches, but may draw numbers of its own
+    for them: dropout in a model that is evaluated as it trains.
     """
     loaders = [o for n in sources if is_loader(trial.result, o := trial.result.heap.objects[n])]
-    return len(loaders) < len(sources) or not loaders or any(divided(trial.result, o) for o in loaders)
+    if len(loaders) < len(sources) or not loaders or any(divided(trial.result, o) for o in loaders):
+        return True
+    assert isinstance(trial.result, Judged)
+    return event.number < trial.result.trained and any(o.word.startswith(DRAW) for o in origins(origin))
 
 
 def _told(trial: Trial, origin: Origin) -> str:

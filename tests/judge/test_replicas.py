@@ -147,6 +147,20 @@ def test_no_rank_loads_a_state_by_itself(begin: str, end: str, right: bool) -> N
 
 
 @pytest.mark.parametrize(
+    ("seen", "right"),
+    [("copy(a)", True), ("nn.functional.dropout(copy(a))", False), ("copy(a + torch.randn_like(a))", False), ("nn.functional.dropout(copy(a), training=False)", True)],
+)
+@pytest.mark.parametrize("trains_on", [True, False])
+def test_no_rank_loads_a_state_that_its_own_draws_have_chosen(seen: str, right: bool, trains_on: bool) -> None:
+    made = "others = DataLoader(TensorDataset(torch.randn(64, 2), torch.zeros(64)), batch_size=16)\nbest = None\n"
+    choice = f"seen = 0.0\nfor a, _ in others:\n    seen += {seen}.sum().item()\nif seen > last:\n    best = copy.state_dict()"
+    load = "\nnet.load_state_dict(best)" if trains_on else "\nif epoch == 3:\n    break\n"
+    end = (choice + load).replace("\n", "\n    ") + ("" if trains_on else "\nnet.load_state_dict(best)")
+    found = told(begin=made, end=end)
+    assert ((replicas.NAME, True) in found) is not (right or not trains_on)
+
+
+@pytest.mark.parametrize(
     ("names", "epoch", "known"),
     [
         pytest.param("[n for n in range(99) if hash(str(n)) % 3]", "", True, id="by the hash of a text"),
