@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from dpmigrate.execution.placements import EQUAL
 from dpmigrate.facts.additions import Holds, holds, of_no_sample
 from dpmigrate.facts.carried import Carried, Start
 from dpmigrate.facts.counters import Counter, Counting, collected
@@ -221,8 +222,15 @@ def _lists(script: Script, loop: BatchLoop, count: Counting, losses: Mapping[str
         kind = holds(script.roles, loop, c, losses)
         if kind is Holds.MEAN or (kind is Holds.SUM and (not c.name.isidentifier() or count.carried.from_zero(c.name))):
             found.keep(kind, c.name)
-        elif kind is not Holds.STEP:
+        elif kind is not Holds.STEP and not _alike(script, c):
             found.told.append(Doubt(Unclear.LIST, loop.node, (c.name,)))
+
+
+def _alike(script: Script, c: Counter) -> bool:
+    """Whether an execution says of all that a list gets that it is the same on all ranks: learning rates, the steps so far."""
+    lies = script.executed.lying(())
+    found = [lies(added) for added in c.adds]
+    return bool(found) and all(of and all(one.single and one.placement.kind in EQUAL for one in of) for of in found)
 
 
 # ------------------------------------------------------------------ totals beside plain counters

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from dpmigrate.execution import placements
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.placements import Kind, Placement
-from dpmigrate.execution.values import NOTHING, Atom, Data, Differs, Value, data, placement_of
+from dpmigrate.execution.values import NOTHING, Atom, Const, Data, Differs, Setting, Value, data, placement_of
 from dpmigrate.judge.aging import KEPT
 from dpmigrate.judge.judged import Judged
 from dpmigrate.judge.lying import Span, span
@@ -33,10 +33,14 @@ _SINKS = {
 
 
 class Lies(NamedTuple):
-    """How an expression lies in one context; ``plain``: it is a number, or a tensor through which no gradient flows back."""
+    """How an expression lies in one context.
+
+    ``plain``: it is a number, or a tensor through which no gradient flows back. ``single``: it is a number, a text or a tensor, and nothing that holds others.
+    """
 
     placement: Placement
     plain: bool
+    single: bool
 
 
 def all_lies(program: Program, whole: Collection[Span]) -> dict[Span, frozenset[Lies]]:
@@ -86,7 +90,8 @@ class _Lying(_Called):
         found = super().evaluate(node, frame)
         at = span(node)
         plain = all(_plain(d) for d in data(found))
-        self.found.setdefault(at, set()).add(Lies(placement_of(found), plain))
+        single = bool(found) and all(isinstance(a, Const | Setting | Data) for a in found)
+        self.found.setdefault(at, set()).add(Lies(placement_of(found), plain, single))
         return _alike(found) if at in self.whole else found
 
 

@@ -369,3 +369,19 @@ def test_rows_that_are_gathered_are_not_told() -> None:
     parts = _parts(add, start="gt, pd = np.empty(0), np.empty(0)", end="print(sum(gt == pd) / pd.shape[0])")
     assert found("DPM602", imports="import numpy as np", **parts) == []
     assert "gt, pd = ddp.gather_all(gt, pd)" in after(imports="import numpy as np", **parts)
+
+
+@pytest.mark.parametrize(
+    ("kept", "alike"),
+    [
+        ("optimizer.param_groups[0]['lr']", True),
+        ("scheduler.get_last_lr()[0]", True),
+        ("scheduler.get_last_lr()[0] + loss.item() * 0.5 * y[0].item()", False),
+        ("{'lr': 0.1, 'first': y[0].item()}", False),
+        ("(0.1, y[0].item())", False),
+    ],
+)
+def test_a_list_of_what_is_the_same_on_all_ranks(kept: str, alike: bool) -> None:
+    before = "scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1)\nkept = []"
+    told = hits("DPM602", before=before, step=STEP + f"kept.append({kept})", end="print(kept)")
+    assert bool(told) is not alike
