@@ -24,9 +24,21 @@ def faults(trial: Trial) -> Iterator[Fault]:
             continue
         if event.values["trains"] == const(True):
             yield trial.fault(handler, NAME, "this trains again on a rank that has failed, and the others do not")
-        elif event.values["ends"] == const(False):
+        elif event.values["ends"] == const(False) and not _raised_by_all(trial, handler):
             words = "a rank that fails in its training goes on here alone, and the others wait for it: raise where there are several"
             yield trial.fault(handler, NAME, words)
+
+
+def _raised_by_all(trial: Trial, handler: ast.ExceptHandler) -> bool:
+    """Whether the program itself raises what a handler takes, an exception of its own, and all ranks do so together."""
+    kinds = {_word(k) for k in (handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]) if k is not None}
+    own = {n.name for p in trial.result.program.parts for n in ast.walk(p.tree) if isinstance(n, ast.ClassDef)}
+    events = [e for e in trial.result.trace.of("raise") if isinstance(e.node, ast.Raise) and e.node.exc is not None and _word(e.node.exc) in kinds]
+    return bool(events) and kinds <= own and all(e.parted is None for e in events)
+
+
+def _word(raised: ast.expr) -> str:
+    return ast.unparse(raised.func if isinstance(raised, ast.Call) else raised).rpartition(".")[2]
 
 
 def _broad(kind: ast.expr | None) -> bool:

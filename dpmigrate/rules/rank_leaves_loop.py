@@ -22,7 +22,7 @@ if ddp.any_rank(torch.isnan(loss)):
 ```
 and a handler that goes on after an exception does so in one process only: under torchrun (`if ddp.world_size() > 1: raise`) the exception ends the program,
 since no rank can repeat or leave out alone what all have begun. Where the handler stands round the whole training, that is the last that it does, so that it
-still says and saves what it did.
+still says and saves what it did. An exception of the program's own, which it raises itself to leave its training, is decided like a `break`.
 
 A draw (`if random.random() < 0.5:`) is rank 0's, `ddp.from_main(…)`: that any of several ranks draws a yes is likelier than that one does. A loss that is a
 mean over the batch is averaged, `if ddp.mean_all(loss.item()) > 9:`, which is the loss of the whole batch, and compared with what is made of such losses.
@@ -51,6 +51,7 @@ from dpmigrate.facts.endings import is_exit
 from dpmigrate.facts.exits import exits
 from dpmigrate.facts.names import FunctionNode, Loop
 from dpmigrate.facts.nodes import walk
+from dpmigrate.facts.ranks import local_tests, run_apart
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
@@ -88,9 +89,28 @@ def rank_leaves_loop(script: Script) -> Iterator[Hit]:
         if isinstance(guard, ast.Try) and any(script.roles.reaches_backward(s) for s in guard.body) and script.starts(guard):
             repeated = _repeated(script, guard)
             for handler in guard.handlers:
-                if _goes_on(script, handler):
+                thrown = _thrown(script, handler)
+                if thrown and _goes_on(script, handler):
+                    for raised in thrown:
+                        tests = [t for t in local_tests(script.roles, raised) if not script.shares.alike(t)]
+                        if tests:
+                            message = f"raise under {script.text(tests[0])}: one rank may do this alone, and the others wait for ever"
+                            yield from _decided(script, raised, list(dict.fromkeys(tests)), message, done)
+                elif _goes_on(script, handler):
                     message = "leaves out what the others wait for" if repeated else "ends its training, and the others wait for ever"
                     yield from _raised(script, handler, f"a rank that meets this exception {message}", done, at_end=not repeated and not script.meets(handler))
+
+
+def _thrown(script: Script, handler: ast.ExceptHandler) -> list[ast.Raise]:
+    """Where the program itself raises what a handler takes, to leave its training: exceptions of its own, raised where all ranks come by."""
+    kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type] if handler.type is not None else []
+    classes = [script.values.defs.named(k) for k in kinds]
+    found = [n for n in script.names.nodes if isinstance(n, ast.Raise) and n.exc is not None and _class(script, n.exc) in classes]
+    return found if classes and None not in classes and not any(run_apart(script.roles, n) for n in found) else []
+
+
+def _class(script: Script, raised: ast.expr) -> ast.ClassDef | None:
+    return script.values.defs.named(raised.func if isinstance(raised, ast.Call) else raised)
 
 
 def _decided(script: Script, node: ast.AST, tests: list[ast.expr], message: str, done: set[ast.AST]) -> Iterator[Hit]:

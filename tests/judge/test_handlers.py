@@ -66,3 +66,16 @@ def test_handlers_of_the_training(body: str, kind: str, handler: str, wrong: boo
     assert isinstance(source, Source)
     found = [f for f in faults(Program.of(source)) if f.invariant == handlers.NAME]
     assert bool(found) is wrong, found
+
+
+@pytest.mark.parametrize(
+    ("test", "wrong"),
+    [("epoch == 1", False), ("ddp.mean_all(loss.item()) < 0.3", False), ("loss.item() < 0.3", True)],
+)
+def test_an_exception_of_the_program_itself(test: str, wrong: bool) -> None:
+    text = _PROGRAM.format(body="train()", kind="Enough", handler="    print('enough')").replace("ddp.setup()", "class Enough(Exception):\n    pass\n\n\nddp.setup()", 1)
+    text = text.replace("nn.functional.cross_entropy(model(x), y).backward()", "loss = nn.functional.cross_entropy(model(x), y)\n            loss.backward()")
+    text = text.replace("optimizer.step()\n", f"optimizer.step()\n            if {test}:\n                raise Enough\n", 1)
+    source = parse(text.encode(), "train.py")
+    assert isinstance(source, Source)
+    assert any(f.invariant == handlers.NAME for f in faults(Program.of(source))) is wrong

@@ -385,3 +385,40 @@ def test_a_test_that_what_it_has_set_decides_again() -> None:
 def test_a_flag_that_nobody_can_set_for_the_whole_batch() -> None:
     step = f"{STEP}\nif model(x).max().item() > 3:\n    done = True\nif done:\n    break"
     assert refused("DPM322", before="done = False", step=step) != []
+
+
+_OWN = "class Enough(Exception):\n    pass\n"
+_GUARDED = """\
+try:
+    for epoch in range(3):
+        for x, y in loader:
+            optimizer.zero_grad()
+            loss = F.cross_entropy(model(x), y)
+            loss.backward()
+            optimizer.step()
+            seen += 1
+            if {test}:
+                raise Enough
+except Enough:
+    print(seen)
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "there"),
+    [("seen == 30", "if seen == 30:"), ("loss.item() < 0.8", "if ddp.mean_all(loss.item()) < 0.8:"), ("torch.isnan(loss)", "if ddp.any_rank(torch.isnan(loss)):")],
+)
+def test_an_exception_by_which_the_program_itself_leaves_its_training(test: str, there: str) -> None:
+    text = whole(defs=_OWN, before="seen = 0", epochs="if True:", batches="if True:", step=_GUARDED.format(test=test))
+    assert there in text
+    assert "world_size() > 1" not in text
+
+
+def test_an_exception_of_its_own_that_nobody_can_raise_for_the_whole_batch() -> None:
+    step = _GUARDED.format(test="model(x).max().item() > 3")
+    assert refused("DPM322", defs=_OWN, before="seen = 0", epochs="if True:", batches="if True:", step=step) != []
+
+
+def test_an_exception_that_the_program_does_not_raise_itself_ends_a_rank() -> None:
+    step = _GUARDED.format(test="seen == 30").replace("raise Enough", "seen += 1")
+    assert "world_size() > 1" in whole(defs=_OWN, before="seen = 0", epochs="if True:", batches="if True:", step=step)
