@@ -99,8 +99,24 @@ def derived(
         bent=_bent(placement, moving, node, adding=word in ("+", "-")),
         every=every and (kind == "number" or axes != 0),
         even=even and all(_one_number(a) for v in operands for a in v),
+        fraction=word != "int" and (any(d.fraction for d in moving) or _shared_out(word, operands)),
     )
     return value(made)
+
+
+def _shared_out(word: str, operands: list[Value]) -> bool:
+    """Whether an operation makes of a whole number one that need not be whole: a quotient, or the
+    product with a number that is not known to be whole.
+    """
+    if word in ("/", "truediv"):
+        return True
+    return word in ("*", "mul") and any(not _may_count(a) for v in operands for a in v)
+
+
+def _may_count(a: Atom) -> bool:
+    """Whether a factor may be a whole number: data may count something."""
+    held = a.default if isinstance(a, Setting) else a
+    return held.type == "int" if isinstance(held, Const) else isinstance(held, Data)
 
 
 def _by_padding(placement: Placement) -> Placement:

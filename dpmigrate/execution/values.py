@@ -86,6 +86,7 @@ class Data(NamedTuple):
     ``bent``: the operations that took a rank's part of a sum or mean, and make no part of their result of it.
     ``every``: an axis may run over the samples of all ranks, or a number is that of these.
     ``even``: all elements are one number, so its first rows are those of any other rank.
+    ``fraction``: a number of samples times or divided by something that need be no whole number.
     """
 
     kind: str
@@ -104,6 +105,7 @@ class Data(NamedTuple):
     bent: frozenset[ast.AST] = frozenset()
     every: bool = False
     even: bool = False
+    fraction: bool = False
     tag: str = "data"
 
 

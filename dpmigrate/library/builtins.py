@@ -134,7 +134,9 @@ def converted(site: Site) -> Value:
     site.m.may_raise(site.m.parting(texts, site.node), "ValueError")
     if data(given):
         moved = cut(given)
-        if site.word != "float" and placement_of(moved).kind in (Kind.PARTIAL, Kind.RATIO):
+        if site.word == "int" and any(d.fraction for d in data(moved)):
+            moved = derivation.derived("int", placements.elementwise([placement_of(moved)]), [moved], site.node)
+        elif site.word != "float" and placement_of(moved).kind in (Kind.PARTIAL, Kind.RATIO):
             # what is added up is taken to be a count, which int leaves as it is
             kept = (placements.SUM, placements.MAX, placements.MIN)
             if site.word == "bool" or placement_of(moved) not in kept:
@@ -244,6 +246,8 @@ float(x.mean())
 float(x.sum())
 int(x.size(0) / 2)
 int((x > 0).sum())
+int(0.7 * x.size(0))
+int((x > 0).sum() * 0.7)
 float(x.max())
 int(x.mean() * 100)
 int(x.size(0) * 2)

@@ -77,3 +77,21 @@ def test_shapes_of_a_rank_s_own_stay_with_what_is_put_into_them(step: str) -> No
 
 def test_what_is_put_into_a_tensor_of_a_common_shape_is_alike() -> None:
     assert _said("own = torch.zeros(3) + y.sum()\nown.zero_()\nx = x + own.sum()") == []
+
+
+@pytest.mark.parametrize(
+    ("number", "right"),
+    [
+        ("ddp.batch_sum(int(0.7 * len(x)))", False),
+        ("ddp.batch_sum(max(1, int(len(x) * rate)))", False),
+        ("ddp.batch_sum(int(len(x) / 3))", False),
+        ("int(ddp.batch_sum(0.7 * len(x)))", True),
+        ("int(0.7 * ddp.batch_sum(len(x)))", True),
+        ("ddp.batch_sum(int(2 * len(x))) // 3", True),
+    ],
+)
+def test_what_int_cuts_off_is_that_of_the_global_batch(number: str, right: bool) -> None:
+    """``int(0.7 * n)`` of two parts of 8 is 10 together, and 11 of all 16."""
+    step = f"x = x * torch.topk(ddp.batch_rows(x[:, 0]), {number}).values.mean()"
+    found = [f.words for f in judge.faults(result(epoch="import sys\nrate = float(sys.argv[1])", step=step)) if "loss" in f.words]
+    assert bool(found) is not right, found
