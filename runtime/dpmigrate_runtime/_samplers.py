@@ -233,6 +233,13 @@ class ShardSampler(Sampler[Any]):
             raise AttributeError(name)
         return getattr(self.shared.inner, name)
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        """What else it is given is the whole sampler's, which draws by it: ``loader.sampler.weights = weights``."""
+        if name in ("shared", "drop_last", "_passes") or name.startswith("__"):
+            object.__setattr__(self, name, value)
+        else:
+            setattr(self.shared.inner, name, value)
+
     @property
     def whole(self) -> Any:
         """The sampler of which this is a share."""

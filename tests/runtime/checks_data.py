@@ -304,6 +304,14 @@ def sharded_draws() -> None:
     subset = ddp.shard_sampler(SubsetRandomSampler([4, 2]))
     assert subset.indices == [4, 2]
     raises(AttributeError, "nothing", lambda: subset.nothing)
+    # what a program changes of the sampler of its loader, the draws go by
+    weighted = ddp.shard_sampler(WeightedRandomSampler([1.0] * 8, 16))
+    weighted.weights = torch.tensor([0.0] * 7 + [1.0])
+    assert set(weighted) == {7} and weighted.whole.weights is weighted.weights
+    split = ddp.distribute(DataLoader(range(8), batch_sampler=BatchSampler(range(8), 4, False)))  # type: ignore[arg-type,var-annotated]
+    changed: Any = split.batch_sampler
+    changed.batch_size = 8
+    assert len(split) == 1 and len(flat(everyone([int(i) for b in split for i in b]))) == 8
     assert copy.copy(subset).indices == [4, 2] and pickle.loads(pickle.dumps(subset)).indices == [4, 2]
     assert list(ddp.shard_sampler([])) == []
     assert list(ddp.shard_sampler([7])) == [7]
