@@ -12,12 +12,14 @@ import ast
 from collections.abc import Iterator
 from textwrap import shorten
 
-from dpmigrate.execution.placements import Kind
+from dpmigrate.execution.placements import EQUAL, Kind
 from dpmigrate.execution.values import Data, data
 from dpmigrate.judge import totals
 from dpmigrate.judge.accumulating import TOTAL
 from dpmigrate.judge.notes import TOLD_OF
 from dpmigrate.judge.trial import Fault, Trial
+from dpmigrate.library.runtime import LOCAL_BATCH
+from dpmigrate.library.torch_data import RANKS_BATCH
 
 NAME = "counts of samples are those of all ranks"
 _TOO_SMALL = "it is as many times too small as there are ranks"
@@ -36,6 +38,9 @@ def faults(trial: Trial) -> Iterator[Fault]:
                 if d.placement.kind is Kind.SIZE and _counted(trial, d) and totals.trained_on(trial, d):
                     words = f"this goes by how many samples one rank has had ({trial.since(d)}): {_TOO_SMALL}"
                     yield trial.fault(event.node, NAME, words)
+                elif (asked := _of_loader(d)) is not None:
+                    words = f"this goes by the batch size of one rank ({trial.line(asked)}): {_TOO_SMALL}"
+                    yield trial.fault(event.node, NAME, words)
 
 
 def sentences(trial: Trial) -> Iterator[str]:
@@ -51,6 +56,14 @@ def sentences(trial: Trial) -> Iterator[str]:
 def _counted(trial: Trial, d: Data) -> bool:
     """Whether data are added up over the turns of a loop over batches."""
     return any(trial.result.heap.objects[n].kind == TOTAL for n in d.marks)
+
+
+def _of_loader(d: Data) -> ast.AST | None:
+    """Where a rank's batch size comes from (``loader.batch_size``), of which a number is made that is not that of all ranks."""
+    origin = d.origin if d.placement.kind not in EQUAL and not d.sources else None
+    while origin is not None and origin.word not in (RANKS_BATCH, LOCAL_BATCH):
+        origin = origin.before
+    return origin.node if origin is not None else None
 
 
 def _of_one_rank(d: Data) -> bool:

@@ -75,11 +75,15 @@ def loader_length(site: Site) -> Value:
     return SETTING
 
 
+#: since when a number is made of a rank's part of the batch size
+RANKS_BATCH = "a rank's batch size"
+
+
 def batch_size(site: Site) -> Value:
     """``loader.batch_size``: of a loader that is divided over the ranks that of a rank's part."""
     if site.object is None or not divided(site.m, site.object):
         return SETTING
-    return value(Data("number", placements.size(1), origin=Origin(site.node, "a rank's batch size")))
+    return value(Data("number", placements.size(1), origin=Origin(site.node, RANKS_BATCH)))
 
 
 def tensor_dataset(site: Site) -> Value:

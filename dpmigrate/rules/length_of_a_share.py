@@ -104,8 +104,9 @@ def _counts_batches(script: Script, node: ast.expr) -> bool:
     """Whether it is the number of a loader's batches, or of those that the training loop has come to."""
     if isinstance(node, ast.Call):
         return _is_length(script, node) and bool(node.args) and bool(_loaders(script, node.args[0]))
-    if isinstance(node, ast.BinOp):  # i + 1
-        return isinstance(node.op, ast.Add) and isinstance(node.right, ast.Constant) and _counts_batches(script, node.left)
+    if isinstance(node, ast.BinOp):  # i + 1, epoch * len(loader) + i
+        sides = (node.left, node.right)
+        return isinstance(node.op, ast.Add | ast.Mult) and any(_counts_batches(script, s) for s in sides) and not any(_batch_size(script, s) for s in sides)
     bound = script.names.bindings(script.names.scope_of[node], node.id) if isinstance(node, ast.Name) else ()
     return any(_of_a_turn(script, b) for b in bound)
 

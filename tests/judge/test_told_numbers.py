@@ -210,3 +210,17 @@ def test_a_loss_beside_what_differs_by_nature(shown: str, told: bool) -> None:
     """What one call tells in several turns is looked at number by number."""
     turn = f"import time\nstart = time.time()\ntotal += loss.item()\nprint({shown})"
     assert bool(said("tells numbers of rank 0's part", epoch="total = 0", turn=turn)) is told
+
+
+@pytest.mark.parametrize(
+    ("rate", "right"),
+    [
+        ("0.1 * 0.9 ** (i * loader.batch_size / 1000)", False),
+        ("0.1 * 0.9 ** (i * loader.batch_size * ddp.world_size() / 1000)", True),
+        ("0.1 * 0.9 ** i", True),
+    ],
+)
+def test_a_learning_rate_by_the_size_of_one_ranks_batch(rate: str, right: bool) -> None:
+    step = f"optimizer.param_groups[0]['lr'] = ddp.from_main({rate})"
+    found = [f for f in judged(result(step=step)).faults if "the batch size of one rank (" in f.words]
+    assert bool(found) is not right

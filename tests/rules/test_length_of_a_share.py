@@ -59,6 +59,7 @@ def test_found_and_fixed(line: str, new: str, module_level: bool) -> None:
     ("line", "new"),
     [
         pytest.param("print(steps * loader.batch_size)", "print(steps * loader.batch_size * ddp.world_size())", id="steps that are counted"),
+        pytest.param("n = (2 * len(loader) + steps) * loader.batch_size / 1000", "n = (2 * len(loader) + steps) * loader.batch_size * ddp.world_size() / 1000", id="of all epochs"),
         pytest.param("n = loader.batch_size * (steps + 1)", "n = loader.batch_size * (steps + 1) * ddp.world_size()", id="one more"),
     ],
 )
