@@ -1,7 +1,7 @@
 """The batch size of the script is the global one; each rank must take its share.
 
 ## What it finds
-The batch size of every training DataLoader.
+The batch size of every training DataLoader, also where it is changed later (`loader.batch_sampler.batch_size = 64`).
 
 ## Why it matters
 DataParallel splits the script's batch over the GPUs; under DDP the loader's batch size is per process. Left alone, the global batch grows
@@ -20,7 +20,7 @@ loader = DataLoader(train_set, batch_size=ddp.local_batch(args.batch_size))
 ## When it is not fixed
 A loader without a batch size, or with a batch size of 1, has batches of one sample, which cannot be divided: it is refused. With `--batch per-rank` each of N
 ranks takes one sample in a step, and the global batch becomes N. An option whose default is 1 is told: the migrated program wants another value on several
-ranks. So is an odd number of samples, which two ranks cannot divide.
+ranks. So is an odd number of samples, which two ranks cannot divide. A loader with `batch_size=None`, whose data set makes whole batches, is refused.
 """
 
 from __future__ import annotations
@@ -50,7 +50,13 @@ def batch_size_not_divided(script: Script) -> Iterator[Hit]:
             continue
         size = script.argument(call, "batch_size", 1)
         known = [] if size is None else _numbers(script, size)
-        if size is None or (known and all(_is_one(n) for n in known)):
+        if size is not None and known and all(isinstance(n, ast.Constant) and n.value is None for n in known):
+            yield Hit(
+                size, "this training loader has no batch size: the data set makes whole batches, of which every rank would take one",
+                severity=Severity.BLOCKER,
+                advice="let the data set give single samples, and the loader batch them",
+            )  # fmt: skip
+        elif size is None or (known and all(_is_one(n) for n in known)):
             yield Hit(
                 call if size is None else size, "this training loader has batches of one sample: they cannot be divided over ranks", severity=Severity.BLOCKER,
                 advice=f"give the loader a batch_size that the number of ranks divides, or {_PER_RANK}",
@@ -62,6 +68,30 @@ def batch_size_not_divided(script: Script) -> Iterator[Hit]:
                 "the global batch would grow with the number of ranks",
                 (Wrap(script.span(size), f"{script.ddp}.local_batch({{}})"), AddImport(script.import_line)),
             )
+    yield from _set_later(script)
+
+
+def _set_later(script: Script) -> Iterator[Hit]:
+    """``loader.batch_sampler.batch_size = 2 * size``: torch's sampler of batches has the size of a rank's."""
+    for stmt in script.names.nodes:
+        targets = stmt.targets if isinstance(stmt, ast.Assign) else [stmt.target] if isinstance(stmt, ast.AugAssign) else []
+        for target in targets:
+            if not isinstance(target, ast.Attribute) or target.attr != "batch_size":
+                continue
+            held = script.roles.given(target.value) if isinstance(target.value, ast.Name) else [target.value]
+            samplers = [h for h in held if isinstance(h, ast.Attribute) and h.attr == "batch_sampler"]
+            calls = {v.node for h in samplers for v in script.roles.loaders_of(h.value)}
+            own = [c for c in calls if isinstance(c, ast.Call) and script.argument(c, "batch_sampler", 4) is not None]
+            if not calls & {*script.train_loader_calls} or len(own) == len(calls):
+                continue  # a batch sampler of the program's own has global batches, which are split
+            assert isinstance(stmt, ast.Assign | ast.AugAssign)
+            if isinstance(stmt, ast.AugAssign) and not isinstance(stmt.op, ast.Add | ast.Sub):
+                continue  # so many times what it was
+            message = "the batches would grow with the number of ranks: this is the size of a rank's"
+            if own or len(targets) > 1 or not all(isinstance(c, ast.Call) and c in script.train_loader_calls and script.reads_statically(c) for c in calls):
+                yield Hit(stmt, message, severity=Severity.BLOCKER, advice=f"give it {script.ddp}.local_batch(…) for a training loader alone")
+            else:
+                yield Hit(stmt.value, message, (Wrap(script.span(stmt.value), f"{script.ddp}.local_batch({{}})"), AddImport(script.import_line)))
 
 
 def _told(script: Script, size: ast.expr, known: list[ast.expr]) -> Iterator[Hit]:

@@ -125,3 +125,34 @@ def test_numbers_that_two_ranks_do_not_divide(loader: str, words: list[str]) -> 
     assert [t.split(":")[0] for t in told] == words
     if words:
         assert "ddp.local_batch(" in whole(loader=loader)
+
+
+def test_a_data_set_of_whole_batches_is_refused() -> None:
+    assert refused("DPM202", loader="loader = DataLoader(train_set, batch_size=None)") == ["None"]
+    assert refused("DPM202", setup="n = None", loader="loader = DataLoader(train_set, batch_size=n)") == ["n"]
+
+
+@pytest.mark.parametrize(
+    ("line", "new"),
+    [
+        pytest.param("loader.batch_sampler.batch_size = 2 * n", "loader.batch_sampler.batch_size = ddp.local_batch(2 * n)", id="set"),
+        pytest.param("loader.batch_sampler.batch_size += 4", "loader.batch_sampler.batch_size += ddp.local_batch(4)", id="added to"),
+        pytest.param("loader.batch_sampler.batch_size *= 2", "loader.batch_sampler.batch_size *= 2", id="so many times what it was"),
+        pytest.param("b = loader.batch_sampler\nb.batch_size = 8", "b.batch_size = ddp.local_batch(8)", id="through a name"),
+        pytest.param("val_loader.batch_sampler.batch_size = 2", "val_loader.batch_sampler.batch_size = 2", id="of another loader"),
+    ],
+)
+def test_a_size_that_is_set_later(line: str, new: str) -> None:
+    setup = "n = 8\nval_loader = DataLoader(val_set, batch_size=4)"
+    assert new in whole(setup=setup, end=line)
+
+
+def test_a_size_that_may_be_another_loaders_is_refused() -> None:
+    setup = "val_loader = DataLoader(val_set, batch_size=4)"
+    defs = "def grow(l):\n    l.batch_sampler.batch_size = 32"
+    assert refused("DPM202", setup=setup, defs=defs, end="grow(loader)\ngrow(val_loader)") == ["l.batch_sampler.batch_size = 32"]
+
+
+def test_batches_of_the_programs_own_keep_their_size() -> None:
+    own = "loader = DataLoader(train_set, batch_sampler=torch.utils.data.BatchSampler(range(32), 8, False))"
+    assert "    loader.batch_sampler.batch_size = 16" in whole(loader=own, end="loader.batch_sampler.batch_size = 16")

@@ -308,7 +308,7 @@ def sharded_draws() -> None:
     weighted = ddp.shard_sampler(WeightedRandomSampler([1.0] * 8, 16))
     weighted.weights = torch.tensor([0.0] * 7 + [1.0])
     assert set(weighted) == {7} and weighted.whole.weights is weighted.weights
-    split = ddp.distribute(DataLoader(range(8), batch_sampler=BatchSampler(range(8), 4, False)))  # type: ignore[arg-type,var-annotated]
+    split = ddp.distribute(DataLoader(range(8), batch_sampler=BatchSampler(range(8), 4, False)))  # type: ignore[arg-type]
     changed: Any = split.batch_sampler
     changed.batch_size = 8
     assert len(split) == 1 and len(flat(everyone([int(i) for b in split for i in b]))) == 8
