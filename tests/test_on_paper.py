@@ -665,6 +665,51 @@ def test_partners_that_each_rank_draws_are_told(tmp_path: Path) -> None:
         assert any("that is one of the same part" in n for n in outcome.notes) is told
 
 
+COUNTED = """\
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+
+class Growing(Dataset):
+    def __init__(self):
+        self.x, self.calls, self.held = torch.randn(64, 4), 0, {{}}
+
+    def __len__(self):
+        return len(self.x)
+
+    def __getitem__(self, i):
+        {counted}
+        return self.x[i] * {factor}, self.x[i].sum(0, keepdim=True)
+
+
+loader = DataLoader(Growing(), batch_size=16, shuffle=True)
+model = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for x, y in loader:
+    optimizer.zero_grad()
+    (model(x) - y).square().mean().backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("counted", "factor", "told"),
+    [
+        pytest.param("self.calls += 1", "min(1, self.calls / 100)", True, id="a number of samples so far"),
+        pytest.param("self.calls = (self.calls + 1) % 8", "self.calls", True, id="a place that moves on"),
+        pytest.param("self.calls += 1", "2", False, id="a count that no sample goes by"),
+        pytest.param("self.calls = i", "self.calls", False, id="anew for each sample"),
+        pytest.param("self.held[i] = self.held.get(i, 0) + 1", "self.held[i]", False, id="a count of each sample"),
+    ],
+)
+def test_samples_that_go_by_those_before_are_told(tmp_path: Path, counted: str, factor: str, told: bool) -> None:
+    path = tmp_path / "train.py"
+    path.write_text(COUNTED.format(counted=counted, factor=factor))
+    (outcome,) = engine.apply([path], Settings(), engine.Writing(write=False))
+    assert outcome.status is Status.CHANGED, outcome
+    assert any("is done for each sample, and samples go by self.calls" in n for n in outcome.notes) is told
+
+
 BACKWARDS = """\
 import torch
 from torch import nn

@@ -24,7 +24,7 @@ def sentences(trial: Trial) -> tuple[str, ...]:
     """A sentence for each assumption that the user should know of."""
     found = (
         normalised.sentences, _models, _detectors, _axes, _squeezed, _single, _scaled, _means, _parts, counts.sentences,
-        _mixed, _decided, _devices, _partners, _padding, _cut, _loads, _kept, scaling.sentences, _held_up,
+        _mixed, _decided, _devices, _partners, _drawn_so_far, _padding, _cut, _loads, _kept, scaling.sentences, _held_up,
     )  # fmt: skip
     return tuple(dict.fromkeys(sentence for look in found for sentence in look(trial)))
 
@@ -204,6 +204,35 @@ def _partners(trial: Trial) -> Iterator[str]:
             "is drawn for its rank's part of the batch: where it gives a sample a partner, as in mixup, "
             "that is one of the same part."
         )
+
+
+def _drawn_so_far(trial: Trial) -> Iterator[str]:
+    """Attributes that each sample counts on and goes by: a number of the samples that were asked for,
+    the place in another list. The first of each method.
+    """
+    written = {e.node for e in trial.result.trace.of("attribute") if e.values["of a sample"] == const(True)}
+    functions = [n for p in trial.result.program.parts for n in ast.walk(p.tree) if isinstance(n, ast.FunctionDef)] if written else []
+    for nodes in (list(ast.walk(f)) for f in functions):
+        read = {n: ast.unparse(n) for n in nodes if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load)}
+        for stmt in nodes:
+            target = _counted_on(stmt)
+            name = ast.unparse(target) if target in written else ""
+            if name and name in {text for n, text in read.items() if n not in set(ast.walk(stmt))}:
+                yield (
+                    f"{shorten(ast.unparse(stmt), 70, placeholder=' …')} ({trial.line(stmt)}) is done for each sample, and samples go by {name}: each "
+                    "rank has that of its own share alone, as each worker of a loader has. Let samples go by their index, or by the epoch."
+                )
+                break
+
+
+def _counted_on(stmt: ast.AST) -> ast.AST | None:
+    """The attribute that a statement counts on: ``self.n += 1``, ``self.n = (self.n + 1) % 8``."""
+    match stmt:
+        case ast.AugAssign(target=ast.Attribute() as target):
+            return target
+        case ast.Assign(targets=[ast.Attribute() as target], value=made):
+            return target if ast.unparse(target) in {ast.unparse(n) for n in ast.walk(made) if isinstance(n, ast.Attribute)} else None
+    return None
 
 
 def _padding(trial: Trial) -> Iterator[str]:

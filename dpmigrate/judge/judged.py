@@ -218,6 +218,8 @@ class Judged(Wrapping, Handling, Lying):
                 return {"written": written, "of a sample": const(self._in_sample())}
             case "clip":
                 return {"scaled": const(self._scaled(values["parameters"]))}
+            case "attribute":
+                return {"of a sample": const(self._in_sample())}
             case "rank 0 decides":
                 return {"within": self.loops_under_way()}
             case "state" | "load state":
