@@ -71,3 +71,9 @@ def test_what_a_data_set_loads_stays_with_its_workers(item: str) -> None:
     defs = "def read(f):\n    return torch.load(f)\n" if "read" in item else ""
     defs += f"class Files(torch.utils.data.Dataset):\n    def __getitem__(self, i):\n        return {item}\n"
     assert found("DPM405", defs=defs, before="files = Files()\nprint(files[0])") == []
+
+
+@pytest.mark.parametrize("restored", ["torch.set_rng_state(x['rng'])", "torch.cuda.set_rng_state_all(x['rng'])", "torch.Generator().set_state(x['rng'])"])
+def test_states_of_random_numbers_stay_on_the_cpu(restored: str) -> None:
+    before = f"x = torch.load('a')\nmodel.load_state_dict(x['model'])\n{restored}"
+    assert f"x = torch.load('a', map_location={PLACED})" in after(before=before)
