@@ -298,7 +298,7 @@ def _again(
         plain = _of_script(name, script, how, finished, results)
         if plain.outcome.status is Status.CHANGED:
             return plain
-        told = False
+        script.shown_steering = False  # the rest of what was told may be enough
     mended = _mended(name, script, how, finished, texts, results)
     if not told or (mended is not None and mended.outcome.status is Status.CHANGED):
         return mended
@@ -308,16 +308,15 @@ def _again(
 
 
 def _shown(script: Script, shown: migration.Judged | migration.Shown) -> bool:
-    """Tell the rules what the execution of a result has shown; whether they were not told of it before."""
+    """Tell the rules what the execution of a result has shown; whether they were not told of it before, but for numbers that move the training."""
     from dpmigrate import migration
 
     draws = [d for d in shown.draws if d not in script.shown_draws]
     script.shown_draws += draws
-    before = len(script.moving.parts)
-    script.shown_steering = script.shown_steering or isinstance(shown, migration.Shown) or shown.judgement.by_part
-    steering = len(script.moving.parts) > before
+    if script.shown_steering is None and (isinstance(shown, migration.Shown) or shown.judgement.by_part):
+        script.shown_steering = True
     if isinstance(shown, migration.Judged):
-        return bool(draws) or steering
+        return bool(draws)
     wraps = {w: words for w, words in shown.wraps if w not in script.shown_unused}
     calls = [c for c in shown.over_weights if c not in script.shown_over_weights]
     waits = [s for s in shown.waits if s not in script.shown_waits]
@@ -328,7 +327,7 @@ def _shown(script: Script, shown: migration.Judged | migration.Shown) -> bool:
     script.shown_waits += waits
     script.shown_questions += questions
     script.quieted |= shown.loud
-    return bool(wraps or calls or quieted or draws or waits or questions or steering)
+    return bool(wraps or calls or quieted or draws or waits or questions)
 
 
 def _mended(
