@@ -69,7 +69,7 @@ def _build(script: Script, node: ast.If, made: frozenset[ast.AST]) -> Build | No
     making = [m for s in branch for m in _made_in(script, s, made, _either_way(script, node, made))]
     if not making and not missing and _tells_whether(script, node):
         making = [c for s in branch for c in walk(s) if isinstance(c, ast.Call) and last_word(c.func) in ("mkdir", "makedirs")]
-    if all(isinstance(m, ast.Call) and fetches(script.names, m) for m in making):
+    if all(isinstance(m, ast.Call) and fetches(script.names, m) for m in making) or _ends_a_turn(script, node, branch):
         return None  # nothing, or what is fetched right here
     sure = not others or (missing and any(_unconditional(script, m, branch) for m in making))
     first = _chain(script, node)
@@ -83,6 +83,14 @@ def _build(script: Script, node: ast.If, made: frozenset[ast.AST]) -> Build | No
         _kept(script, node, branch, last),
         parted(script.roles, first),
     )
+
+
+def _ends_a_turn(script: Script, node: ast.If, branch: Sequence[ast.stmt]) -> bool:
+    """Whether the branch ends a loop that the test stands in, as in the search for a free path: the others would go on without it."""
+    loops = ast.For | ast.AsyncFor | ast.While
+    ends = (e for s in branch for e in walk(s) if isinstance(e, ast.Break | ast.Continue))
+    around = (next(a for a in script.names.ancestors(e) if isinstance(a, loops)) for e in ends)
+    return any(script.names.is_inside(node, loop) for loop in around)
 
 
 def _either_way(script: Script, node: ast.If, made: frozenset[ast.AST]) -> frozenset[ast.AST]:

@@ -26,6 +26,10 @@ def _new(**parts: str | bool) -> list[str]:
         pytest.param({"setup": "if not (os.path.exists('a') and verbose):\n    np.save('a', 3)"}, id="not both"),
         pytest.param({"setup": "if os.path.exists('a') or not os.path.exists('b'):\n    np.save('a', 3)"}, id="two questions"),
         pytest.param({"setup": "if (verbose and os.path.exists('a')) or x:\n    y = 1\nelse:\n    np.save('a', 3)"}, id="a question within one"),
+        pytest.param(
+            {"setup": "n = 0\nwhile True:\n    if not os.path.exists(str(n)):\n        os.makedirs(str(n))\n        np.save(f'{n}/a', 3)\n        break\n    n += 1"},
+            id="a search for a free path",
+        ),
         pytest.param({"epoch_end": "if not os.path.exists('a'):\n    np.save('a', 3)"}, id="between the epochs"),
         pytest.param({"end": "if not os.path.exists('a'):\n    np.save('a', 3)"}, id="after training"),
         pytest.param({"defs": "class D:\n    def __getitem__(self, i):\n        if not os.path.exists('a'):\n            np.save('a', 3)"}, id="workers"),
@@ -35,6 +39,11 @@ def _new(**parts: str | bool) -> list[str]:
 )
 def test_nothing_to_say(parts: dict[str, str]) -> None:
     assert found("DPM516", **{**parts, "imports": f"{_IMPORTS}\n{parts.get('imports', '')}"}) == []
+
+
+def test_a_loop_of_the_branch_s_own() -> None:
+    setup = "if not os.path.exists('a'):\n    for n in range(3):\n        np.save('a', n)\n        break"
+    assert found("DPM516", imports=_IMPORTS, setup=setup)
 
 
 @pytest.mark.parametrize(
