@@ -9,7 +9,7 @@ from textwrap import shorten
 
 from dpmigrate.execution.arithmetic import MEAN_BY_PART
 from dpmigrate.execution.objects import Object
-from dpmigrate.execution.values import NOTHING, Const, Data, Ref, const, data, known
+from dpmigrate.execution.values import NONE, NOTHING, Const, Data, Ref, const, data, known
 from dpmigrate.judge import counts, devices, normalised, scaling, shared_files, shown, streams, totals
 from dpmigrate.judge import own_totals as passes
 from dpmigrate.judge.notes import TOLD_OF, is_loader
@@ -24,7 +24,7 @@ def sentences(trial: Trial) -> tuple[str, ...]:
     """A sentence for each assumption that the user should know of."""
     found = (
         normalised.sentences, _models, _detectors, _axes, _squeezed, _single, _scaled, _means, _parts, counts.sentences,
-        _mixed, _decided, _devices, _partners, _drawn_so_far, _padding, _cut, _loads, _kept, scaling.sentences, _held_up,
+        _mixed, _decided, _devices, _partners, _drawn_so_far, _unequal, _padding, _cut, _loads, _kept, scaling.sentences, _held_up,
     )  # fmt: skip
     return tuple(dict.fromkeys(sentence for look in found for sentence in look(trial)))
 
@@ -233,6 +233,19 @@ def _counted_on(stmt: ast.AST) -> ast.AST | None:
         case ast.Assign(targets=[ast.Attribute() as target], value=made):
             return target if ast.unparse(target) in {ast.unparse(n) for n in ast.walk(made) if isinstance(n, ast.Attribute)} else None
     return None
+
+
+def _unequal(trial: Trial) -> Iterator[str]:
+    """Training batches of a batch sampler of the program's own, whose sizes nothing says."""
+    objects = (trial.result.heap.objects[n] for n in sorted(trial.sources))
+    made = [o.node for o in objects if _shared(trial, o) and trial.held(o.number, "batch_sampler") not in (NOTHING, NONE)]
+    # of ddp.distribute(loader) the loader
+    nodes: list[ast.AST] = [n.args[0] if isinstance(n, ast.Call) and n.args and ".distribute" in ast.unparse(n.func) else n for n in made if n is not None]
+    if nodes:
+        yield (
+            f"{_first(list(dict.fromkeys(nodes)))} has a batch sampler, and each rank takes its part of every batch: where the number of ranks "
+            "does not divide a batch, some of its samples are repeated and count twice in its gradient. Let it make batches of such sizes."
+        )
 
 
 def _padding(trial: Trial) -> Iterator[str]:

@@ -23,6 +23,12 @@ def test_batches_of_one_sample(options: str, one: bool) -> None:
     assert bool(found) is one
 
 
+@pytest.mark.parametrize("options", ["batch_sampler=batches", "batch_size=8"])
+def test_batches_whose_sizes_a_sampler_chooses(options: str) -> None:
+    said = [s for s in judged(result(end=_MADE.format(options))).assumed if "has a batch sampler" in s]
+    assert [s.partition(" has")[0] for s in said] == (["DataLoader(data, batch_sampler=batches)"] if "sampler" in options else [])
+
+
 def test_a_batch_that_is_looked_at() -> None:
     """It begins a pass of its own, which the sampler counts."""
     look = "with torch.no_grad():\n    shown = net(next(iter(loader))[0])"
