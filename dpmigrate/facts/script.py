@@ -481,11 +481,16 @@ class Script:
             loader = None if lost else spelled_by_caller(self.roles, side.source, repeat, side.calls, node, self.names.function(loop.node))
             if loader is not None and self._bound_in(loader, repeat):  # for phase, loader in loaders.items()
                 loader = None
+            kept: list[ast.AST] = [*writes]
             if loader is not None:  # trainer = Trainer(model, loader): trainer.loader is read behind it
-                bound = [b.target for b in self._bindings_of(loader, repeat) if any(self.names.is_inside(b.target, s) for s in repeat.body)]
+                targets = [b.target for b in self._bindings_of(loader, repeat)]
+                bound = [t for t in targets if any(self.names.is_inside(t, s) for s in repeat.body)]
                 made = made or bool(bound)
                 loader = None if any(self.names.is_inside(t, stmt) for t in bound) else loader
-            out.setdefault((repeat, loader), EpochPlace(repeat, stmt, loader, made))
+                kept += targets
+            around = [a for a in self.names.ancestors(repeat, below=self.names.function(repeat)) if isinstance(a, ast.For | ast.AsyncFor | ast.While)]
+            again = [a for a in around if not any(self.names.is_inside(w, a) for w in kept)]
+            out.setdefault((repeat, loader), EpochPlace(repeat, stmt, loader, made, tuple(again)))
         return list(out.values())
 
     def _bound_in(self, text: str, repeat: Loop) -> bool:
@@ -569,9 +574,12 @@ class Script:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class EpochPlace:
-    """A loop that repeats training; ``inner`` is its statement that leads to the batches; ``made_inside``: the loader is built in it."""
+    """A loop that repeats training; ``inner`` is its statement that leads to the batches; ``made_inside``: the loader is built in it; ``again``: loops
+    round it that come to the same loader in each turn.
+    """
 
     loop: Loop
     inner: ast.stmt
     loader: str | None
     made_inside: bool
+    again: tuple[Loop, ...]

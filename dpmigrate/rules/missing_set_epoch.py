@@ -34,8 +34,8 @@ So it does where the loop over epochs has no counter, or does not see the loader
 Where the loop goes over an object of the program that holds the loader, and hands its batches on one by one (moved to the device), the passes are counted in
 the class: `for batch in ddp.next_epoch(self.loader):`.
 
-Where two training loops go through one loader in an epoch, each pass is counted by `ddp.next_epoch(loader)`. So it is in a file that scripts import which stay
-as they are: their loaders have no such sampler.
+Where two training loops go through one loader in an epoch, each pass is counted by `ddp.next_epoch(loader)`. So it is where a loop over stages goes round
+that over epochs, whose counter begins anew, and in a file that scripts import which stay as they are: their loaders have no such sampler.
 
 ## When it is not fixed
 When nothing in the program is seen to come to the training loop. Where one loop goes through a shuffled loader twice at once (`zip(loader, loader)`):
@@ -77,7 +77,7 @@ def missing_set_epoch(script: Script) -> Iterator[Hit]:
                 b.node, "set_epoch is needed in the loop that repeats this one, but nothing in this program is seen to come here", severity=Severity.BLOCKER,
                 advice="call the function that holds this loop by its name, from the loop over epochs",
             )  # fmt: skip
-        if any(epoch_counter(script, place.loop) is None or place.loader is None for place in places) or _again(script, b):
+        if any(epoch_counter(script, p.loop) is None or p.loader is None or _begins_anew(script, p) for p in places) or _again(script, b):
             yield _counted_by_itself(script, b)
             continue
         for place in places:
@@ -112,6 +112,16 @@ def _again(script: Script, loop: BatchLoop) -> bool:
             if not apart and (repeats & same or repeats == same) and script.names.is_inside(loop.source, loop.node):
                 return True
     return False
+
+
+def _begins_anew(script: Script, place: EpochPlace) -> bool:
+    """Whether a loop round that over epochs, as over stages of a training, comes to the same loader with a counter that begins anew."""
+    counter = epoch_counter(script, place.loop)
+    if isinstance(place.loop, ast.While):
+        given = [n for a in place.again for n in walk(a) if isinstance(n, ast.Assign) and not script.names.is_inside(n, place.loop)]
+        return any(ast.unparse(t) == counter for n in given for t in n.targets)
+    calls = [n for n in walk(place.loop.iter) if isinstance(n, ast.Call) and last(n.func) in _COUNTING]
+    return bool(place.again) and all(len(c.args) < 2 or isinstance(c.args[0], ast.Constant) for c in calls)
 
 
 def _counted_by_itself(script: Script, loop: BatchLoop) -> Hit:

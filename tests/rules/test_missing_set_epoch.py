@@ -357,3 +357,24 @@ def test_an_object_that_each_epoch_makes(start: str, run: str, told: str, before
     text = whole(defs=_TRAINER, epoch_start=start, batches=run, step="")
     lines = [line.strip() for line in text.replace("; ", "\n").splitlines() if line.strip()]
     assert lines.index(before) - lines.index(told) == 1
+
+
+@pytest.mark.parametrize(
+    ("stages", "epochs", "anew"),
+    [
+        pytest.param("for stage in range(2):", "for epoch in range(3):", True, id="a range"),
+        pytest.param("for rate in (0.1, 0.01):", "for epoch in range(1, 4):", True, id="from one, over literals"),
+        pytest.param("for rate in (0.1, 0.01):", "for epoch, _ in enumerate(range(3)):", True, id="enumerated"),
+        pytest.param("for stage in range(2):", "for epoch in range(stage * 3, stage * 3 + 3):", False, id="a counter that goes on"),
+        pytest.param("for stage in range(2):\n    epoch = 0", "while epoch < 3:", True, id="a counter that is set back"),
+        pytest.param("epoch = 0\nfor stage in range(2):", "while epoch < 3 * stage + 3:", False, id="a counter that is kept"),
+        pytest.param("for stage in range(2):\n    loader = DataLoader(train_set, batch_size=16, shuffle=True)", "for epoch in range(3):", False, id="another loader"),
+    ],
+)
+def test_epochs_of_several_stages(stages: str, epochs: str, anew: bool) -> None:
+    """With a counter that begins anew the orders of the first stage would come again."""
+    inner = f"    {epochs}\n        for x, y in loader:\n" + "".join(f"            {line}\n" for line in STEP.splitlines())
+    inner += "        epoch += 1\n" * epochs.startswith("while")
+    text = whole(epochs="if True:", batches=stages + "\n" + inner, step="")
+    assert ("for x, y in ddp.next_epoch(loader):" in text) is anew
+    assert ("loader.sampler.set_epoch(epoch)" in text) is not anew
