@@ -147,9 +147,11 @@ def _writes_alone(script: Script, mode: ast.expr | None) -> bool:
 
 
 def _writing(script: Script, mode: ast.expr | None) -> bool:
-    """A mode that writes, whichever of its values it has: letters of a mode, and one of those that write."""
+    """A mode that writes, whichever of its values it has: letters of a mode, and one of those that write. ``r+`` reads what is there first, which
+    ``os.devnull`` has not.
+    """
     words = [set(word.partition(":")[0]) for word in _words(script, mode)]
-    return bool(words) and all(letters <= set("rwax+bt-") and letters & set("wax+") for letters in words)
+    return bool(words) and all(letters <= set("rwax+bt-") and letters & set("wax") for letters in words)
 
 
 def _words(script: Script, mode: ast.expr | None) -> list[str]:

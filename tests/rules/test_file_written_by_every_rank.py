@@ -19,6 +19,7 @@ from tests.rules.program import after, found
         pytest.param({"end": "print(\"open('a', 'w')\")  # open('a', 'w')"}, id="in a string and a comment"),
         pytest.param({"imports": "from PIL import Image", "end": "Image.open('a', 'r')"}, id="another library's open, to read"),
         pytest.param({"imports": "import lib", "end": "lib.plot([3.0, 4.0], 'x')\nlib.join('a', 'x')\nlib.draw('a.txt', 'wide')"}, id="no mode, or no path"),
+        pytest.param({"end": "with open('a.json', 'r+') as f:\n    f.write(f.read())"}, id="a file that is changed"),
         pytest.param({"imports": "import lib", "end": "for i in range(3):\n    x = lib.File('a.dat', 'r+')"}, id="what writes and reads"),
         pytest.param({"imports": "import lib", "end": "with lib.File('a.dat', 'a') as f:\n    x = f['x']"}, id="what is read in part"),
         pytest.param({"imports": "import lib", "end": "if rank == 0:\n    lib.File('a.dat', 'w')", "setup": "import os\nrank = int(os.environ['RANK'])"}, id="rank 0 alone"),
