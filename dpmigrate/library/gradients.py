@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dpmigrate.execution import derivation, placements
+from dpmigrate.execution import arithmetic, derivation, placements
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.joins import gradient_join, join
 from dpmigrate.execution.machine import PROCESS
+from dpmigrate.execution.objects import ELEMENTS
 from dpmigrate.execution.placements import Kind, Placement
 from dpmigrate.execution.values import (
     NONE,
@@ -180,7 +181,13 @@ def all_written(site: Site) -> Value:
     """
     which = 1 if site.word == "vector_to_parameters" else 0
     given = [site.flat(v) for i, v in enumerate(site.all()) if i != which]
-    site.event("in place", target=site.flat(site.get(which) or NOTHING), new=join(*given))
+    target = site.get(which) or NOTHING
+    site.event("in place", target=site.flat(target), new=join(*given))
+    written = arithmetic.elementwise(site.word, [site.flat(target), *given], site.node)
+    for made in site.m.objects(target):
+        if made.kind == "list":
+            site.m.collapse(made)  # what each gets is not told apart
+            site.m.heap.widen((made.number, ELEMENTS), written)
     return NONE
 
 
@@ -197,8 +204,8 @@ ROWS = (
     Row("<class>.apply <autograd_function>.apply", function_applied, source=_DOC),
     Row(prefixed("torch._foreach_", """
 add_ sub_ mul_ div_ copy_ zero_ neg_ abs_ sqrt_ reciprocal_ lerp_ pow_ addcmul_ addcdiv_ clamp_min_ clamp_max_ maximum_ minimum_
-"""), all_written, source=_DOC),
-    Row("torch.nn.utils.vector_to_parameters", all_written, source=_DOC),
+"""), all_written, ("(torch._foreach_mul_(l := [x * 1], 2.0), l[0])[1]",), _DOC),
+    Row("torch.nn.utils.vector_to_parameters", all_written, ("(torch.nn.utils.vector_to_parameters(x.mean(0), l := [w[0] * 1]), l[0])[1]",), _DOC),
     Row("<autograd_context>.save_for_backward", saved, source=_DOC),
     Row("""
 <autograd_context>.mark_non_differentiable <autograd_context>.mark_dirty <autograd_context>.set_materialize_grads

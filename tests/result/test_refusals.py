@@ -28,34 +28,6 @@ _STEP = """\
 _START = 'if __name__ == "__main__":\n    main()\n'
 _DATA = "    data = TensorDataset(torch.randn(32, 3), torch.randn(32, 1))\n"
 
-_ENDLESS = f"""{_HEAD}
-
-class Fit:
-    def __init__(self, net, batches, opt):
-        self.net, self.batches, self.opt = net, batches, opt
-
-    def run(self, steps):
-        stream = self._endless(self.batches)
-        for _ in range(steps):
-            x, y = next(stream)
-            loss = nn.functional.mse_loss(self.net(x), y)
-            self.opt.zero_grad()
-            loss.backward()
-            self.opt.step()
-
-    @staticmethod
-    def _endless(batches: DataLoader):
-        while True:
-            yield from batches
-
-
-def main():
-{_DATA}    net = nn.Linear(3, 1)
-    Fit(net, DataLoader(data, batch_size=4, shuffle=True), optim.SGD(net.parameters(), lr=0.1)).run(20)
-
-
-{_START}"""
-
 _ENDS_ON_DATA = f"""{_HEAD}
 
 def harder(net, x, y, left=5):
@@ -123,11 +95,6 @@ def main():
 {_START}"""
 
 _PROGRAMS = [
-    pytest.param(
-        _ENDLESS,
-        ":22: every pass over batches would have the same order: nothing tells its sampler the epoch",
-        id="a generator without end",
-    ),
     pytest.param(
         _ENDS_ON_DATA,
         ":18: weighted_mean() waits for every rank, but its loop may end on one alone, by fooled.all()",
