@@ -85,7 +85,8 @@ def same_stream() -> Iterator[None]:
 
 
 def seed_ranks() -> None:
-    """Give each rank but 0 its own torch, CUDA, ``random`` and numpy stream; rank 0's go on undisturbed. A collective.
+    """Give each rank but 0 its own torch, CUDA, ``random`` and numpy stream, and one of imgaug where that is loaded; rank 0's go on undisturbed. A
+    collective.
 
     With equal streams all ranks draw the same dropout masks and the same augmentations. One process: nothing happens. Raises RuntimeError
     where ``common_seed`` has not been the same on all ranks: the program has seeded them differently, and their samplers draw different orders.
@@ -104,6 +105,8 @@ def seed_ranks() -> None:
     random.seed(seed)
     if numpy := _numpy():
         numpy.random.seed(seed % 2**32)
+    if imgaug := sys.modules.get("imgaug"):  # whose stream begins with a draw of numpy's, which was the same on all ranks
+        imgaug.seed(seed % 2**32)
 
 
 @contextmanager

@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import dpmigrate_runtime as ddp
@@ -533,7 +534,11 @@ def hashes_in_common() -> None:
 def zz_last_streams_apart() -> None:
     torch.manual_seed(5)
     before = torch.get_rng_state()
+    seeded: list[int] = []
+    sys.modules["imgaug"] = SimpleNamespace(seed=seeded.append)  # type: ignore[assignment]
     ddp.seed_ranks()
+    del sys.modules["imgaug"]
+    assert len(set(everyone(tuple(seeded)))) == ddp.world_size() and bool(seeded) is not ddp.is_main()
     assert torch.equal(torch.get_rng_state(), before) == ddp.is_main()
     assert {seed % 1000 for seed in everyone(ddp.common_seed())} == {5}
     drawn = everyone((torch.rand(1).item(), random.random(), float(np.random.rand())))
