@@ -36,10 +36,13 @@ def opened(script: Script) -> Iterator[ast.expr]:
 def _opened(script: Script) -> Iterator[ast.expr]:
     for call in script.calls("?.open", "io.open", "codecs.open", "gzip.open"):
         path, mode = script.argument(call, "file", 0), script.argument(call, "mode", 1)
-        if path is not None and _writing(script, mode):
+        if path is not None and _writing(script, mode) and not _read_back(script, call, mode):
             yield path
     if any(d.partition(".")[0] == "pathlib" for d in script.names.imports.values()):
-        yield from (func.value for call, func in script.methods("open") if _writing(script, script.argument(call, "mode", 0)))
+        for call, func in script.methods("open"):
+            mode = script.argument(call, "mode", 0)
+            if _writing(script, mode) and not _read_back(script, call, mode):
+                yield func.value
     for call in script.calls("loguru.logger.add"):
         sink = script.argument(call, "sink", 0)
         if sink is not None and script.names.dotted(sink) not in ("sys.stderr", "sys.stdout"):
@@ -152,6 +155,23 @@ def _writing(script: Script, mode: ast.expr | None) -> bool:
     """
     words = [set(word.partition(":")[0]) for word in _words(script, mode)]
     return bool(words) and all(letters <= set("rwax+bt-") and letters & set("wax") for letters in words)
+
+
+def _read_back(script: Script, call: ast.Call, mode: ast.expr | None) -> bool:
+    """Whether a file of the mode ``a+`` or ``w+`` is read as well: ``f.read()``, ``json.load(f)``, ``for line in f``."""
+    above = script.names.parent[call]
+    target = above.optional_vars if isinstance(above, ast.withitem) else above.targets[0] if isinstance(above, ast.Assign) else None
+    if not isinstance(target, ast.Name) or not any("+" in word for word in _words(script, mode)):
+        return False
+    for name in script.names.uses(script.names.scope_of[target], target.id):
+        parent = script.names.parent[name]
+        if isinstance(parent, ast.Attribute) and parent.attr.startswith("read"):
+            return True
+        if isinstance(parent, ast.Call) and name in parent.args and last(parent.func).startswith(("load", "read", "list")):
+            return True
+        if isinstance(parent, ast.For | ast.comprehension) and parent.iter is name:
+            return True
+    return False
 
 
 def _words(script: Script, mode: ast.expr | None) -> list[str]:

@@ -28,8 +28,8 @@ A database (`sqlite3.connect(path)`) and a shelf (`shelve.open(path)`) are writt
 
 ## When it is not fixed
 When it is not known which values the mode may have, or some of them read. Neither is what a library opens to write and read (`np.memmap(path, mode="w+")`),
-nor a file of the mode `r+`, nor a database or a shelf that the program writes and reads, nor a file that `os.open(path, flags)` writes: such a program is
-refused. Nor what a data set opens for the sample that it is asked for, under a name of that sample's own.
+nor a file of the mode `r+`, or of `a+` that is read, nor a database or a shelf that the program writes and reads, nor a file that `os.open(path, flags)`
+writes: such a program is refused. Nor what a data set opens for the sample that it is asked for, under a name of that sample's own.
 """
 
 from __future__ import annotations
