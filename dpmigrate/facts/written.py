@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,8 @@ _ARCHIVES = ("h5py.File", "zipfile.ZipFile", "tarfile.open")
 REMOVE = frozenset({"rmtree", "remove", "unlink", "rmdir", "removedirs"})
 #: calls that make files and whose results may be used
 _MAKE = frozenset({"sqlite3.connect", "lmdb.open", "torch.save", "pickle.dump", "json.dump", "yaml.dump", "shutil.unpack_archive"} | COMMANDS)
+#: functions that read a file which they are given: ``json.load``, ``csv.DictReader``, ``pandas.read_csv``, ``list``
+_READERS = re.compile(r"^(load|read|parse|list$)|reader$|_load$", re.IGNORECASE)
 #: methods of a connection to a database, and of its cursor, that may change it and that give rows of it
 _CHANGE, _ASK = ("execute", "executemany", "executescript", "commit"), ("fetchone", "fetchall", "fetchmany")
 _TABLES_OF = ("pandas.read_sql", "pandas.read_sql_query", "pandas.read_sql_table")
@@ -167,7 +170,7 @@ def _read_back(script: Script, call: ast.Call, mode: ast.expr | None) -> bool:
         parent = script.names.parent[name]
         if isinstance(parent, ast.Attribute) and parent.attr.startswith("read"):
             return True
-        if isinstance(parent, ast.Call) and name in parent.args and last(parent.func).startswith(("load", "read", "list")):
+        if isinstance(parent, ast.Call) and name in parent.args and _READERS.search(last(parent.func)):
             return True
         if isinstance(parent, ast.For | ast.comprehension) and parent.iter is name:
             return True

@@ -22,6 +22,7 @@ from tests.rules.program import after, found
         pytest.param({"end": "with open('a.txt', 'a+') as f:\n    f.write('b')\n    print(len(f.readlines()))"}, id="a file that is read again"),
         pytest.param({"end": "f = open('a.txt', 'w+')\nf.write('b')\nfor line in f:\n    print(line)"}, id="a file whose lines are read again"),
         pytest.param({"imports": "import json\nfrom pathlib import Path", "end": "with Path('a').open('a+') as f:\n    x = json.load(f)"}, id="a loaded file"),
+        pytest.param({"imports": "import csv", "end": "with open('a.csv', 'a+') as f:\n    print(len(list(csv.DictReader(f))))"}, id="rows that are read"),
         pytest.param({"end": "with open('a.json', 'r+') as f:\n    f.write(f.read())"}, id="a file that is changed"),
         pytest.param({"imports": "import lib", "end": "for i in range(3):\n    x = lib.File('a.dat', 'r+')"}, id="what writes and reads"),
         pytest.param({"imports": "import lib", "end": "with lib.File('a.dat', 'a') as f:\n    x = f['x']"}, id="what is read in part"),
