@@ -17,14 +17,12 @@ from dpmigrate.result.loaders import no_loaders
 from dpmigrate.result.migrated import Fault, Migrated
 from dpmigrate.result.moved import moves
 from dpmigrate.result.started import not_set_up, set_up_at_import, unguarded_saves
-from dpmigrate.result.wrapped import unwrapped
 
 __all__ = ["CHECKS", "Fault", "Migrated", "faults"]
 
 #: every check, the cheapest first
 CHECKS = (
     unbound,
-    unwrapped,
     no_loaders,
     moves,
     set_up_at_import,

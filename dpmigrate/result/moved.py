@@ -10,8 +10,8 @@ from dpmigrate.facts.names import FunctionNode
 from dpmigrate.facts.objects import wrap_argument
 from dpmigrate.model import is_main_guard
 from dpmigrate.result.migrated import Fault, Migrated
-from dpmigrate.result.wrapped import wrap_calls
 
+_WRAPS = frozenset({f"{MODULE}.wrap", "torch.nn.parallel.DistributedDataParallel"})
 _ASKS = frozenset({"torch.cuda.is_available", "torch.accelerator.is_available"})
 
 
@@ -20,7 +20,7 @@ def moves(m: Migrated) -> Iterator[Fault]:
     come after the wrap.
     """
     found = [c for c in m.after.roles.calls if _is_move(m, c)]
-    for wrap in wrap_calls(m):
+    for wrap in (c for c in m.after.roles.calls if m.after.names.dotted(c.func) in _WRAPS):
         own = [c for c in found if m.after.names.is_inside(c, wrap)]
         model = wrap_argument(wrap)
         given = m.inner(m.objects(model)) if model is not None else frozenset()

@@ -134,6 +134,7 @@ SPOILED = [
     pytest.param("loss = nn.functional.cross_entropy(model(x), y)", "loss = nn.functional.cross_entropy(model.module(x), y)", wrapped.NAME, id="past the wrapper"),
     pytest.param("model = ddp.wrap(Net())", "model = nn.DataParallel(Net())", wrapped.NAME, id="DataParallel"),
     pytest.param("model = ddp.wrap(Net())", "model = Net()\n    if torch.cuda.device_count() > 1:\n        model = ddp.wrap(model)", wrapped.NAME, id="a wrap on some ways"),
+    pytest.param("model = ddp.wrap(Net())", "model = Net()\n    model.module = model\n    spare = ddp.wrap(Net())\n    spare(torch.zeros(2, 4))", wrapped.NAME, id="another one is wrapped"),
     pytest.param("model.module.state_dict()", "model.state_dict.module()", wrapped.NAME, id="module of a method"),
     pytest.param("if __name__ == \"__main__\":\n    ddp.setup()\n", "if __name__ == \"__main__\":\n", group.NAME, id="no setup"),
     pytest.param("    main()\n    ddp.cleanup()\n", "    main()\n", group.NAME, id="no cleanup"),
