@@ -511,6 +511,7 @@ def test_means_over_a_part_of_the_batch_are_told(tmp_path: Path, then: str, told
         ("where = json.load(open('settings.json'), object_hook=dict)", "where['a'].device", "nn.Linear(4, 2).to(where['a'].device) takes the name"),
         ("here = torch.zeros(1)", "here.device", ""),
         ("here = torch.device('cuda' if torch.cuda.is_available() else 'cpu')", "here", ""),
+        ("where = torch.cuda.current_device() if torch.cuda.is_available() else 'cpu'", "where", ""),
         ("where = sys.argv[1]", "torch.device(where)", "torch.device(where) takes the name of the device from outside"),
         ("where = 1", "f'cuda:{where}'", ""),
         ("where = int(sys.argv[1])", "f'cuda:{where}'", "GPU: where chooses it no more"),

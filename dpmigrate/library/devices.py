@@ -43,7 +43,7 @@ def device(site: Site) -> Value:
 
 
 def chosen(site: Site) -> Value:
-    """``x.device``, ``ddp.device()``."""
+    """``x.device``, ``ddp.device()``, ``torch.cuda.current_device()``: after ``ddp.setup()`` that of the rank."""
     return DEVICE
 
 
@@ -86,4 +86,8 @@ def _is_numbered(atom: Atom) -> bool:
 ROWS = (
     Row("torch.device", device, source=_DOC + "tensor_attributes.html#torch.device"),
     Row("torch.cuda.set_device", current, source=_DOC + "cuda.html"),
+    Row("""
+torch.cuda.current_device torch.xpu.current_device torch.cpu.current_device
+torch.accelerator.current_device_index torch.accelerator.current_device_idx
+""", chosen, source=_DOC + "cuda.html"),
 )

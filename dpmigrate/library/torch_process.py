@@ -135,7 +135,7 @@ pytorch_lightning.seed_everything transformers.set_seed
 """, seeded, source=_DOC + "random.html"),
     Row("""
 torch.cuda.is_available torch.cuda.device_count torch.cuda.get_device_name
-torch.cuda.current_device torch.backends.mps.is_available torch.cuda.get_device_properties
+torch.backends.mps.is_available torch.cuda.get_device_properties
 torch.cuda.max_memory_allocated torch.cuda.memory_allocated torch.cuda.device
 torch.backends.cudnn.is_available torch.cuda.is_bf16_supported
 torch.cuda.get_device_capability torch.mps.is_available torch.cuda.mem_get_info

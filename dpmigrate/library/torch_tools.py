@@ -125,12 +125,11 @@ torch.profiler.ProfilerActivity torch.profiler.supported_activities torch.profil
 torch.compiler.list_backends torch.jit.isinstance
 torch.mps.current_allocated_memory torch.mps.driver_allocated_memory torch.mps.get_rng_state
 torch.mps.device_count torch.mps.recommended_max_memory torch.cpu.is_available
-torch.cpu.device_count torch.cpu.current_device torch.accelerator.is_available
+torch.cpu.device_count torch.accelerator.is_available
 torch.accelerator.device_count torch.accelerator.current_accelerator
-torch.accelerator.current_device_index torch.accelerator.current_device_idx
 torch.accelerator.max_memory_allocated torch.accelerator.memory_allocated
 torch.accelerator.memory_reserved torch.accelerator.max_memory_reserved torch.xpu.is_available
-torch.xpu.device_count torch.xpu.current_device torch.multiprocessing.get_start_method
+torch.xpu.device_count torch.multiprocessing.get_start_method
 torch.multiprocessing.cpu_count torch.multiprocessing.get_sharing_strategy
 torch.multiprocessing.get_all_start_methods torch.multiprocessing.current_process
 torch.nn.utils.parametrize.is_parametrized torch.nn.utils.prune.is_pruned

@@ -83,7 +83,7 @@ def rows() -> list[Row]:
 #: effects that make or read objects and have no numbers of their own to compare, or need a group
 _PLAIN = (
     "uniform", "none", "same", "averaged", "shuffled", "statistics_updated", "dealt_out",
-    "with_gradient", "context", "no_grad", "computed", "device", "current", "world_size",
+    "with_gradient", "context", "no_grad", "computed", "device", "chosen", "current", "world_size",
 )  # fmt: skip
 
 
