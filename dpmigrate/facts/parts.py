@@ -32,7 +32,8 @@ class Parts:
         out = NONE
         for v in vals:
             if v.kind == "display" or v.qual in _DICTS:
-                part = (v, path[0], subscript)
+                again = isinstance(v.node, ast.Subscript) and any(p[0] == v for p in self._picking)
+                part = (v, "*" if again else path[0], subscript)  # rows = rows[1:]: any of them
                 if part in self._picking:  # d = d.copy()
                     self._values.cut_short()
                     continue

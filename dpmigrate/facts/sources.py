@@ -114,9 +114,19 @@ def _none(node: ast.AST) -> bool:
 
 
 def _of(roles: Roles, nodes: list[ast.expr], dead: _Dead) -> set[Mark]:
-    """What is read in the expressions, and in what the functions return that they call."""
-    functions = [f for f in roles.all_entered(ast.Module([ast.Expr(n) for n in nodes], [])) if not roles.inside_module(f)]
-    return marks(roles, *nodes, *(r.value for f in functions for r in roles.names.returns(f) if r.value is not None and not dead(r)))
+    """What is read in the expressions, and in what the functions return that they call. What a function calls without returning it does not go
+    into its result: a call of ``train()`` that returns the model is not made of the accuracy of its epochs.
+    """
+    found: set[Mark] = set()
+    seen: set[FunctionNode] = set()
+    left = list(nodes)
+    while left:
+        found |= marks(roles, *left)
+        called = roles.entered(ast.Module([ast.Expr(n) for n in left], []))
+        new = {f for f in called if not roles.inside_module(f)} - seen
+        seen |= new
+        left = [r.value for f in new for r in roles.names.returns(f) if r.value is not None and not dead(r)]
+    return found
 
 
 def _assignments(roles: Roles) -> Iterator[tuple[ast.stmt, list[ast.expr], ast.expr]]:

@@ -104,3 +104,9 @@ def test_arguments_that_are_handed_on_as_a_list(call: str, expression: str, made
 )
 def test_a_part_of_a_list_is_a_list(expression: str, made: list[str]) -> None:
     assert _made(expression) == made
+
+
+def test_a_list_that_is_cut_again_and_again() -> None:
+    text = "from torch import nn\nmodels = [nn.Linear(1, 1), nn.Conv2d(1, 1, 1)]\nwhile models:\n    first = models[0]\n    models = models[1:]\nprobe(first)"
+    found, node = probed(text)
+    assert sorted(v.qual.rpartition(".")[2] for v in found.values.eval(node)) == ["Conv2d", "Linear"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dpmigrate.model import Severity
-from tests.rules.program import STEP, after, found, hits, refused
+from tests.rules.program import STEP, after, found, hits, of, refused
 
 _DATA = """\
 train_set = TensorDataset(torch.randn(64, 8), torch.randint(0, 2, (64,)), torch.arange(64))
@@ -389,3 +389,48 @@ def test_what_is_only_shown_is_told_once() -> None:
     ):
         parts = {**_LOOP, "before": start, "step": _PLAIN + line, "end": "print(known)"}
         assert [c for c in ("DPM332", "DPM602") for h in hits(c, **parts) if h.severity is Severity.WARNING and not h.edits] == told
+
+
+_FITTED = """\
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+
+def train_one_epoch(model, loader, criterion, optimizer):
+    correct = 0
+    for i, (x, y) in enumerate(loader):
+        out = model(x)
+        loss = criterion(out, y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        correct += out.argmax(1).eq(y).sum().item()
+        if i % 10 == 0:
+            print(i, correct)
+    return correct / len(loader.dataset)
+
+
+def fit(model, loader):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        print(train_one_epoch(model, loader, nn.CrossEntropyLoss(), optimizer))
+    return model
+
+
+def main():
+    loader = DataLoader(TensorDataset(torch.randn(64, 8), torch.randint(0, 2, (64,))), batch_size=16, shuffle=True)
+    model = nn.Linear(8, 2)
+    model = fit(model, loader)
+    torch.save(model.state_dict(), "model.pt")
+
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+def test_a_model_that_its_training_returns_is_not_made_of_the_accuracy() -> None:
+    assert of("DPM332", _FITTED) == []
+    through = _FITTED.replace("criterion(out, y)\n", "criterion(out, y) * (1 + 0 * correct)\n")
+    assert [f.severity for f in of("DPM332", through)] == [Severity.BLOCKER]
