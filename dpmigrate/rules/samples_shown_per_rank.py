@@ -114,7 +114,18 @@ def _shown(script: Script, loop: BatchLoop, node: ast.AST) -> bool:
                 return False
         inner = a
     stmt = script.names.statement(node)
-    kept = [t for t in stmt.targets if isinstance(t, ast.Name)] if isinstance(stmt, ast.Assign) else []
+    kept = {ast.unparse(t) for t in _given(stmt, node)}
     divisors = [n.right for n in walk(script.names.function(loop.node)) if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Div | ast.FloorDiv)]
-    used = {n.id for d in divisors for n in walk(d) if isinstance(n, ast.Name)}
-    return isinstance(stmt, ast.Expr) or (bool(kept) and not any(t.id in used for t in kept))
+    used = {ast.unparse(n) for d in divisors for n in walk(d) if isinstance(n, ast.Name | ast.Attribute)}
+    return isinstance(stmt, ast.Expr) or (bool(kept) and not kept & used)
+
+
+def _given(stmt: ast.stmt, node: ast.AST) -> Iterator[ast.Name | ast.Attribute]:
+    """The variables that an assignment gives the value in which the node stands: ``seen`` of ``loss, seen = loss.item(), i * len(x)``."""
+    left = [(t, stmt.value) for t in stmt.targets] if isinstance(stmt, ast.Assign) else []
+    while left:
+        target, value = left.pop()
+        if isinstance(target, ast.Name | ast.Attribute):
+            yield target
+        elif isinstance(target, ast.Tuple | ast.List) and isinstance(value, ast.Tuple | ast.List) and len(target.elts) == len(value.elts):
+            left += [(t, v) for t, v in zip(target.elts, value.elts, strict=True) if any(n is node for n in walk(v))]

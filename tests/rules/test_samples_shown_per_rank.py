@@ -25,6 +25,9 @@ _ENUMERATE = {"batches": _LOOP}
         pytest.param("print(i * other.batch_size)", {"setup": "other = DataLoader(val_set)"}, id="another loader's"),
         pytest.param("print('i * len(x)')  # i * len(x)", {}, id="in a string and a comment"),
         pytest.param("print(loss.item() / (i * len(x)))", {}, id="a sum of this rank is divided by it"),
+        pytest.param("shown, seen = 0, (i + 1) * len(x)\nprint(loss.item() / seen)", {}, id="a sum is divided by what keeps it beside another"),
+        pytest.param("*rest, n = 1, 2, i * len(x)\nprint(n)", {}, id="taken apart with a star"),
+        pytest.param("rest = {}\nrest['n'] = i * len(x)\nprint(loss.item() / rest['n'])", {}, id="kept in a dict"),
         pytest.param("seen = (i + 1) * len(x)\nprint(loss.item() / seen)", {}, id="a sum is divided by what keeps it"),
         pytest.param("z = y[i * len(x)] if i < 0 else 0\nprint(9 / z)", {}, id="a place in something divided by"),
         pytest.param("check(i * len(x))", {"defs": "def check(n):\n    return n"}, id="given to a function"),
@@ -49,6 +52,7 @@ def test_nothing_to_say(lines: str, parts: dict[str, str]) -> None:
         pytest.param("print('%d' % (i * len(x)))", "print('%d' % (i * len(x) * ddp.world_size()))", id="per cent"),
         pytest.param("print(100. * i * len(x) / 640)", "print(100. * i * len(x) * ddp.world_size() / 640)", id="a share of the whole"),
         pytest.param("n = epoch * 640 + i * len(x)\nprint(n)", "n = epoch * 640 + i * len(x) * ddp.world_size()", id="kept, after earlier epochs"),
+        pytest.param("shown, n = loss.item(), (i + 1) * len(x)\nprint(shown, n)", "shown, n = loss.item(), (i + 1) * len(x) * ddp.world_size()", id="kept beside another"),
         pytest.param("print(i * len(y[0]))", "print(i * len(y[0]) * ddp.world_size())", id="a part of the batch"),
     ],
 )
