@@ -103,6 +103,17 @@ class Executed:
             self._steering = frozenset() if self._too_large else steering(self._program)
         return span(call) in self._steering
 
+    def of_no_parameter(self, node: ast.Attribute) -> bool:
+        """Whether what is given or taken its gradient by ``x.requires_grad_(…)`` or ``x.requires_grad = …`` is never a parameter or a module, as often as
+        that is come to: an input, a buffer.
+        """
+        result = before(self._program)
+        stored = (e.values["owner"] for e in result.trace.of("attribute") if e.values["name"] == const("requires_grad") and _within_place(e.node, node))
+        called = (e.values["target"] for e in result.trace.of("requires grad") if _within_place(e.node, node))
+        given = [*stored, *called]
+        plain = all(isinstance(a, Data) and not a.reached for v in given for a in v)
+        return result.trace.ended is None and bool(given) and plain
+
     @property
     def _too_large(self) -> bool:
         """Whether the execution was given up for what it has cost: another one that notes more would be as well."""
@@ -153,6 +164,11 @@ def _is_plain(atom: Atom) -> bool:
     if isinstance(atom, Items):
         return all(_is_plain(a) for item in atom.items for a in item)
     return isinstance(atom, Const | Setting) or (isinstance(atom, Data) and atom.kind in ("number", "text") and atom.gradient == "none" and not atom.reached)
+
+
+def _within_place(outer: ast.AST, node: ast.Attribute) -> bool:
+    """Whether a call or a statement, of another copy of the tree, is that of an attribute: both begin with the same object."""
+    return any(isinstance(n, ast.Attribute) and n.attr == node.attr and span(n) == span(node) for n in walk(outer))
 
 
 def _within(node: ast.AST | None, function: FunctionNode) -> bool:

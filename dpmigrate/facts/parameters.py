@@ -117,10 +117,9 @@ def _changes(script: Script, call: ast.Call) -> bool:
             continue
         seen.add(method)
         todo += script.roles.entered(method)
-        if any(
-            isinstance(n, ast.Attribute) and (n.attr == "requires_grad_" or (n.attr == "requires_grad" and isinstance(n.ctx, ast.Store)))
-            for n in walk(method)
-        ):
+        marks = (n for n in walk(method) if isinstance(n, ast.Attribute))
+        set_here = (n for n in marks if n.attr == "requires_grad_" or (n.attr == "requires_grad" and isinstance(n.ctx, ast.Store)))
+        if any(not script.executed.of_no_parameter(n) for n in set_here):
             return True
     return False
 
