@@ -58,7 +58,8 @@ class ActivationParts(InPlaceParts):
 
     def __init__(self, *args: object) -> None:
         super().__init__(*args)
-        self._stack: list[ast.AST] = []
+        #: the functions under way, each with the object whose method it is
+        self._stack: list[tuple[ast.AST, Atom | None]] = []
         #: what the calls in the one under way have cost
         self._below = 0
         #: the closures that were made in a frame
@@ -137,7 +138,7 @@ class ActivationParts(InPlaceParts):
         return [last] if not outcomes and self.endless else outcomes
 
     def _begin(self, inner: Frame, parts: FunctionParts) -> None:
-        self._stack.append(parts.node)
+        self._stack.append((parts.node, inner.receiver))
         self.heap.scopes.append(inner.number)
         self.trace.reached.add(parts.node)
         inner.slot = len(self.control)
@@ -172,4 +173,4 @@ class ActivationParts(InPlaceParts):
         return lambda v: divergence.differing(v, parted)
 
     def under_way(self) -> list[ast.AST]:
-        return self._stack
+        return [node for node, _ in self._stack]

@@ -84,7 +84,7 @@ class GeneratorParts(CacheParts):
         parts: FunctionParts = function.extra
         if self.heap.read((made.number, SPENT)) == const(True):
             return True
-        if self._stack.count(parts.node) >= 2:
+        if self.under_way().count(parts.node) >= 2:
             deeper = self.miss("a generator runs within itself", node, frame)
             return self.repeat(lambda: consumer(deeper), node, None)
         context = self.context(function, suspended.receiver, node, frame)

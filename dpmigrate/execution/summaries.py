@@ -42,6 +42,11 @@ ROUNDS = 8
 EXECUTIONS = 400
 
 
+#: what may call itself: a function, and of a method the object whose it is. A block of a U-Net calls the
+#: ``forward`` of the block inside of it, which is another object.
+Unit = tuple[int, Atom | None]
+
+
 @dataclass(slots=True)
 class Suspended:
     """A generator that has not run yet."""
@@ -61,12 +66,12 @@ class SummaryParts(ActivationParts):
         self._executions: dict[tuple[int, Atom | None], int] = {}
         self._last: dict[int, Summary] = {}
         #: what a call of a function that is under way already is taken to do
-        self._assumed: dict[int, Summary] = {}
+        self._assumed: dict[Unit, Summary] = {}
         #: what the inner calls of such a function are given
-        self._given: dict[int, Arguments] = {}
+        self._given: dict[Unit, Arguments] = {}
         self._round = 0
         #: functions whose results rest on such an assumption
-        self._cut: set[int] = set()
+        self._cut: set[Unit] = set()
         #: contexts of functions for whoever calls them, all ranks or some; None: there is none
         self._shared: dict[tuple[int, Atom | None, str], int | None] = {}
 
@@ -101,12 +106,13 @@ class SummaryParts(ActivationParts):
             return value(Ref(made.number))
         if len(self._stack) > DEPTH:
             return self.miss("calls are nested too deeply", node, frame)
-        depth = self._stack.count(parts.node)
+        depth = self._stack.count((parts.node, receiver))
+        unit = (function.number, receiver)
         if depth >= 2:
-            self._general(function, arguments, node)
-            return self._assume(function)
-        if depth and function.number in self._given:
-            arguments = _wider(self._given[function.number], arguments)
+            self._general(unit, arguments, node)
+            return self._assume(unit)
+        if depth and unit in self._given:
+            arguments = _wider(self._given[unit], arguments)
         shared = self._shared.get((function.number, receiver, self.regime))
         context = shared or self.context(function, receiver, node, frame)
         if shared:
@@ -124,20 +130,20 @@ class SummaryParts(ActivationParts):
         self.hand_back(function, bound=receiver is not None, node=node, frame=frame)
         return summary.result
 
-    def _general(self, function: Object, given: Arguments, node: ast.AST) -> None:
+    def _general(self, unit: Unit, given: Arguments, node: ast.AST) -> None:
         """What inner calls of a function that calls itself are given, all of them together."""
-        before = self._given.get(function.number)
+        before = self._given.get(unit)
         both = given if before is None else _wider(before, given)
         if before is not None and both.key() != before.key():
             both = both.mapped(
                 counted if self._round < ROUNDS - 3 else lambda v: widened(v, node, NOTHING)
             )
-        self._given[function.number] = both
+        self._given[unit] = both
 
-    def _assume(self, function: Object) -> Value:
+    def _assume(self, unit: Unit) -> Value:
         """What is known so far of a function that calls itself, for its inner call."""
-        self._cut.add(function.number)
-        assumed = self._assumed.get(function.number)
+        self._cut.add(unit)
+        assumed = self._assumed.get(unit)
         if assumed is None:
             return NOTHING
         for at, new in assumed.writes.items():
@@ -179,28 +185,28 @@ class SummaryParts(ActivationParts):
         if count > EXECUTIONS and last is not None:
             self._havoc(given, unknown(function.name, node))
             return self._not_followed(function, last, node, context)
-        outermost = function.extra.node not in self._stack
+        outermost = (function.extra.node, receiver) not in self._stack
         given_key: object = None
         for turn in range(ROUNDS):
             summary = self._executed(function, receiver, given, context)
-            if function.number not in self._cut or not outermost:
+            if of not in self._cut or not outermost:
                 break
-            self._cut.discard(function.number)
+            self._cut.discard(of)
             self._round = turn
             before = given_key
-            given_key = self._given[function.number].key()
-            settled = self._settled(function, summary, node, turn)
+            given_key = self._given[of].key()
+            settled = self._settled(of, summary, node, turn)
             if settled and before == given_key:
                 break
         if outermost:
-            self._assumed.pop(function.number, None)
-            self._given.pop(function.number, None)
+            self._assumed.pop(of, None)
+            self._given.pop(of, None)
         self._last[function.number] = _added(last, summary)
         return summary
 
-    def _settled(self, function: Object, summary: Summary, node: ast.AST, turn: int) -> bool:
+    def _settled(self, unit: Unit, summary: Summary, node: ast.AST, turn: int) -> bool:
         """Whether a function that calls itself does no more than was assumed; else assume more."""
-        assumed = self._assumed.get(function.number)
+        assumed = self._assumed.get(unit)
         both = _both(assumed, summary) if assumed is not None else summary
         if assumed is not None and both.result == assumed.result and both.writes == assumed.writes:
             return True
@@ -210,7 +216,7 @@ class SummaryParts(ActivationParts):
         elif turn:
             writes = {at: counted(v) if v else v for at, v in both.writes.items()}
             both = Summary({}, writes, counted(both.result), both.made, both.raised)
-        self._assumed[function.number] = both
+        self._assumed[unit] = both
         return False
 
     def _not_followed(

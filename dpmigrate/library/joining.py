@@ -77,6 +77,8 @@ def cat(at: int = 1, default: int = 0) -> Effect:
 
     def effect(site: Site) -> Value:
         parts, exact = parts_of(site)
+        if exact and not all(parts):
+            return NOTHING  # a call in the list that goes no further: a block of a U-Net that is inside of itself
         behind(site, parts[0] if exact and parts else ())
         p, found = joined_rows(parts)
         each = rows_in_list(site)

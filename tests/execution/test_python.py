@@ -234,6 +234,12 @@ PROGRAMS: dict[str, tuple[str, str]] = {
     "recursion": ("def fact(n):\n    if n <= 1:\n        return 1\n    return n * fact(n - 1)\nx = fact(1)\ny = fact(2)\nz = fact(6)\n", "x"),
     "recursion with effects": ("n = 0\nseen = []\ndef walk(k):\n    global n\n    n += 1\n    seen.append(k)\n    if k > 0:\n        walk(k - 1)\nwalk(9)\nm = len(seen)\n", ""),
     "mutual recursion": ("def even(n):\n    return True if n == 0 else odd(n - 1)\ndef odd(n):\n    return False if n == 0 else even(n - 1)\nx = even(7)\ny = odd(7)\n", ""),
+    "objects within each other": (
+        "class B:\n    def __init__(self, inner=None): self.inner = inner\n    def run(self, x):\n        if self.inner is None: return x\n"
+        "        return self.inner.run(x)\na = B()\nb = B(a)\nc = B(b)\nd = B(c)\nx = d.run(7)\n"
+        "for i in range(3):\n    d = B(d)\ny = B(B(d)).run(8)\n",
+        "x y",
+    ),
     "recursion over a tree": ("class N:\n    def __init__(self, v, kids=()): self.v, self.kids = v, kids\n    def total(self): return self.v + sum([k.total() for k in self.kids])\nt = N(1, (N(2), N(3, (N(4),))))\nx = t.total()\n", ""),
     "k-fold": (
         "class Net:\n    def __init__(self, k): self.k, self.steps = k, 0\n    def step(self): self.steps += 1\nresults = []\nnets = []\nfor fold in range(5):\n    net = Net(fold)\n    for e in range(3):\n        net.step()\n    results.append(net.steps)\n    nets.append(net)\nfirst = nets[0].k\nlast = nets[-1].k\n",
