@@ -33,8 +33,10 @@ _GIVING = ("builtins.", "itertools.", "functools.", "operator.", "collections.",
 
 
 def has_elements(d: Data) -> bool:
-    """Whether it is a tensor or an array into which something can be written."""
-    return d.kind not in ("number", "text", "shape") and d.axes != 0
+    """Whether it is a tensor or an array into which something can be written. Without axes that is a
+    tensor alone: numpy gives a number, of which ``+=`` makes another one.
+    """
+    return d.kind not in ("number", "text", "shape") and (d.axes != 0 or d.kind == "tensor")
 
 
 def places_of(v: Value) -> frozenset[int]:

@@ -44,3 +44,21 @@ def test_what_a_function_writes_in_place(text: str, lying: str) -> None:
 def test_an_attribute_that_a_function_is_given() -> None:
     ex = executed(f"{_HEAD}class C: pass\nc = C()\nc.t = torch.zeros(2)\ndef f(t): t.add_(rank)\nf(c.t)\nx = c.t\n")
     assert str(placement_of(held(ex, "x"))) == "per rank"
+
+
+@pytest.mark.parametrize(
+    ("text", "lying"),
+    [
+        pytest.param("b = c.t\nb.mul_(0.9).add_(rank)", "per rank", id="by a name, in a chain"),
+        pytest.param("b = getattr(c, 't')\nb += rank", "per rank", id="by a name"),
+        pytest.param("b = c.t\nb = b + rank", "zero", id="another tensor"),
+    ],
+)
+def test_a_tensor_without_axes_in_two_places(text: str, lying: str) -> None:
+    ex = executed(f"{_HEAD}class C: pass\nc = C()\nc.t = torch.zeros(())\n{text}\nx = c.t\n")
+    assert str(placement_of(held(ex, "x"))) == lying
+
+
+def test_numbers_of_numpy_are_no_places() -> None:
+    ex = executed(f"{_HEAD}a = np.zeros(3).mean()\nb = a\nb += rank\nx = a\n")
+    assert str(placement_of(held(ex, "x"))) in ("zero", "uniform")
