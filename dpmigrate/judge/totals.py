@@ -258,7 +258,7 @@ def of_training(trial: Trial) -> Iterator[tuple[Event, bool]]:
     for event, d, over in numbers_told(trial):
         mean = d.placement == placements.MEAN and not d.whole
         beside = d.kind == "text" and d.placement.kind is Kind.PER_RANK and not of_samples(d)
-        other = d.kind in _SHOWN and (d.placement in ADDED_UP or of_samples(d))
+        other = d.placement in ADDED_UP or of_samples(d)  # a tensor is told as it is, too
         known = mean or beside or (other and d.sources & over and not _divided_part(d))
         perhaps = d.kind in _SHOWN and d.placement.kind is Kind.UNKNOWN and d.sources & over and not _reduced(d)
         if (known or perhaps) and event.kind != "schedule" and trained_on(trial, d) and not is_told(trial, d):

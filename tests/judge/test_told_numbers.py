@@ -138,6 +138,10 @@ def test_a_mean_of_all_ranks_counts_for_each_rank_s_own_part(added: str, told: b
     [
         pytest.param("window = []", "window.append(loss.item())\nif (i + 1) % 2 == 0:\n    shown = np.mean(window)\n    print(f'{shown:.4f}')\n    window = []", "tells numbers of rank 0's part", id="a window that is made anew"),
         pytest.param("best = 0.0", "print(f'{loss.item():.3f} {unseen(loss)}')", "tells numbers of rank 0's part", id="beside what is not known"),
+        pytest.param("", "print('right', (out.argmax(1) == y).sum())", "tells numbers of rank 0's part", id="a tensor"),
+        pytest.param("", "print('%d' % (y > 0).sum())", "tells numbers of rank 0's part", id="a tensor in a text"),
+        pytest.param("", "print(torch.bincount(y))", "tells numbers of rank 0's part", id="a table"),
+        pytest.param("", "print(ddp.sum_all(torch.bincount(y)))", "", id="the table of all ranks"),
         pytest.param("", "print(f'{ddp.mean_all(loss.item()):.3f}')", "", id="the mean of all ranks"),
         pytest.param("", "print(f'{i} {len(loader)}')", "", id="counters"),
     ],
