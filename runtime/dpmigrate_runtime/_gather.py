@@ -29,12 +29,34 @@ def gather_all(*values: Any, over: Any = None) -> Any:
     """
     if not alone() and (over is None or is_divided(over)):
         with meeting("ddp.gather_all"):
-            ranks = from_all(values)
+            ranks = from_all(tuple(_plain(value) for value in values))
         counts = [len(held) for held in ranks]
         if len(set(counts)) > 1:
             raise ValueError(f"gather_all: the ranks passed different numbers of values: {counts}")
-        values = tuple(_end_to_end(list(parts)) for parts in zip(*ranks, strict=True))
+        values = tuple(_like(value, _end_to_end(list(parts))) for value, parts in zip(values, zip(*ranks, strict=True), strict=True))
     return values[0] if len(values) == 1 else values
+
+
+def _plain(value: Any) -> Any:
+    """Without what cannot be sent: a ``defaultdict(lambda: [])`` has a function in it."""
+    if isinstance(value, dict):
+        return {key: _plain(one) for key, one in value.items()}
+    return list(value) if isinstance(value, list) else value
+
+
+def _like(own: Any, made: Any) -> Any:
+    """What was put together, in the kinds of dict and list that this rank has."""
+    if isinstance(own, dict) and isinstance(made, dict):
+        result, inner = copy.copy(own), next(iter(own.values()), None)
+        result.clear()
+        for key, value in made.items():
+            result[key] = _like(own.get(key, inner), value)
+        return result
+    if isinstance(own, list) and isinstance(made, list) and type(own) is not list:
+        items = copy.copy(own)
+        items[:] = made
+        return items
+    return made
 
 
 def _end_to_end(parts: list[Any]) -> Any:
@@ -55,7 +77,7 @@ def _end_to_end(parts: list[Any]) -> Any:
 
 
 def _by_key(held: list[dict[Any, Any]]) -> dict[Any, Any]:
-    joined = copy.copy(held[0])
+    joined = {}
     for key in dict.fromkeys(key for part in held for key in part):
         joined[key] = _end_to_end([part[key] for part in held if key in part])
     return joined

@@ -40,7 +40,7 @@ def sum_all(*values: Any, over: Any = None) -> Any:
     Takes numbers, tensors and numpy arrays of any shape. An int (or bool) gives an int, summed in int64; a float a float, summed in
     float64; a tensor or array one of its own dtype, shape and device (bool: int64). A rank whose shard was empty may hold a plain 0
     where the others hold a float, a tensor or an array: it gets what they get. A list of numbers, or of tensors and arrays without dimensions,
-    gives a list of the same length, element by element, and a deque a deque with the same maxlen; a dict of numbers gives one of its own
+    gives one of its own kind and length, element by element, and a deque a deque with the same maxlen; a dict of numbers gives one of its own
     kind with the keys of all ranks. In one process the values are returned unchanged.
 
     ``over`` names the loader whose loop made the values, where one loop serves divided and undivided loaders: nothing is summed when
@@ -91,7 +91,13 @@ def _unpacked(total: Any, value: Any) -> Any:
 
 
 def _like(value: list[Any] | deque[Any], items: list[Any]) -> list[Any] | deque[Any]:
-    return deque(items, value.maxlen) if isinstance(value, deque) else items
+    if type(value) is list:
+        return items
+    # a class of the program that derives from list stays one, with what else it holds
+    made = copy.copy(value)
+    made.clear()
+    made.extend(items)
+    return made
 
 
 def _is_scalar(value: Any) -> bool:

@@ -14,6 +14,16 @@ from torch.utils.data import DataLoader
 from tests.runtime.checks import check, raises
 
 
+class Window(list[float]):
+    """A list with more than that of a list."""
+
+    name = ""
+
+    @property
+    def last(self) -> float:
+        return self[-1]
+
+
 @check
 def sums_of_numbers() -> None:
     world, big = ddp.world_size(), 2**60
@@ -46,6 +56,11 @@ def sums_of_lists() -> None:
     window = ddp.mean_all(deque([float(ddp.rank()), 4.0], maxlen=2))
     assert window == deque([(world - 1) / 2, 4.0]) and window.maxlen == 2
     assert ddp.sum_all(deque([1])) == deque([world]) and ddp.sum_all(deque()).maxlen is None
+    own = Window([float(ddp.rank()), 4.0])
+    own.name = "loss"
+    mean, rows = ddp.mean_all(own), ddp.gather_all(own)
+    assert (mean, mean.last, mean.name) == ([(world - 1) / 2, 4.0], 4.0, "loss")
+    assert (len(rows), rows.last, rows.name) == (2 * world, 4.0, "loss")
 
 
 @check
@@ -152,6 +167,11 @@ def gathered() -> None:
     assert {k: list(v) for k, v in by_key.items()} == wanted
     grown = ddp.gather_all(defaultdict(list, {"k": [me]}))
     assert grown["none"] == []
+    by_name: defaultdict[str, list[int]] = defaultdict(lambda: [])  # its function cannot be sent
+    by_name[str(me)].append(me)
+    joined = ddp.gather_all(by_name)
+    assert joined == {str(r): [r] for r in ranks}
+    assert joined["new"] == []
     nested = ddp.gather_all([torch.tensor([me])])
     assert [int(one) for one in nested] == list(ranks)
 
