@@ -137,8 +137,36 @@ def _switched(script: Script) -> Vals:
             models = script.roles.model_vals(node.func.value) | _whole(script, node.func.value)
         for v in models:
             given.setdefault(v, set()).add(value.value if isinstance(value, ast.Constant) and isinstance(value.value, bool) else None)
-    before = {v for v, values in given.items() if v.kind != "wrapped" and values != {True}}  # frozen when DDP looks at them
+    before = {v for v, values in given.items() if v.kind != "wrapped" and values != {True}} | _frozen_in_part(script)  # when DDP looks at them
     return frozenset(v for v, values in given.items() if values != {False} and not script.values.inner(v) & before)
+
+
+def _frozen_in_part(script: Script) -> Vals:
+    """The bare models of which some parameters are frozen, or may be: ``model.fc.requires_grad_(False)``, ``p.requires_grad = n in kept``."""
+    found: Vals = frozenset()
+    for node in script.names.nodes:
+        stmt = script.names.parent.get(node)
+        if isinstance(node, ast.Attribute) and node.attr == "requires_grad" and isinstance(stmt, ast.Assign) and isinstance(node.ctx, ast.Store):
+            target, flag = node.value, stmt.value
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "requires_grad_":
+            target, flag = node.func.value, script.argument(node, "requires_grad", 0) or ast.Constant(True)
+        else:
+            continue
+        if not (isinstance(flag, ast.Constant) and flag.value is True) and not script.roles.model_vals(target) | _whole(script, target):
+            found |= frozenset(x for v in _parted(script, target, _DEPTH) for x in script.values.inner(v))
+    return found
+
+
+def _parted(script: Script, node: ast.expr, depth: int) -> Vals:
+    """The models of which the expression is a part: by attributes and places, or given by a loop over parts, also over those of a part."""
+    found: Vals = frozenset()
+    for part in walk(node) if depth else ():
+        if isinstance(part, ast.expr):
+            found |= script.roles.model_vals(part)
+        for b in script.names.bindings(script.names.scope_of[part], part.id) if isinstance(part, ast.Name) else ():
+            if isinstance(source := _source(b), ast.expr):
+                found |= _parted(script, source, depth - 1)
+    return found
 
 
 def _whole(script: Script, node: ast.expr) -> Vals:

@@ -77,9 +77,10 @@ class Wrapping(Unscaling):
         tops = {o.number for o in self.objects(target)} | {n for d in data(target) for n in d.reached}
         for number in sorted({n for top in tops for n in owned(self, top)}):
             at_wrap = self.heap.read((number, AT_WRAP))
-            if at_wrap and flag == const(True):
+            if at_wrap and flag != const(False):
                 super().event("judge thawed", node, frame, at_wrap=at_wrap)
-            self.heap.write((number, FROZEN), const(flag == const(False)))
+            frozen = join(const(True), const(False)) if flag not in (const(True), const(False)) else const(flag == const(False))
+            self.heap.write((number, FROZEN), frozen)
 
     def _updated(self, wrapper: Object, training: Value) -> None:
         """A forward of a wrapper: what BatchNorm keeps is rank 0's, and then each rank's own where

@@ -741,6 +741,9 @@ def test_layers_frozen_before_the_wrap() -> None:
     assert judged(before) == []
     again = before.replace(SEED, "    want(model.module.body, True)\n" + SEED)
     assert {name for name, _ in judged(again)} == {wrapped.NAME}
+    by_name = "for name, p in net.named_parameters():\n        p.requires_grad = name.startswith(os.environ['PART'])"
+    chosen = "import os\n" + again.replace("want(net.body, False)", by_name)
+    assert {name for name, _ in judged(chosen)} == {wrapped.NAME}
     # DDP is shown all parameters
     assert judged(again.replace("ddp.wrap(net)", "ddp.wrap(net, find_unused=True, thaws=True)")) == []
 

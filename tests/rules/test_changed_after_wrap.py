@@ -154,6 +154,20 @@ def test_a_whole_model_may_be_switched(step: str) -> None:
     assert found("DPM110", defs=defs, model=_DP, epoch_start=step) == []
 
 
+@pytest.mark.parametrize(
+    "frozen",
+    [
+        pytest.param("for n, p in model.named_parameters():\n    p.requires_grad = n.startswith('b')", id="by name"),
+        pytest.param("for n, p in model.named_parameters():\n    if 'b' not in n:\n        p.requires_grad = False", id="by name, under a test"),
+        pytest.param("for layer in list(model.children())[:-1]:\n    layer.requires_grad_(False)", id="child by child"),
+        pytest.param("for c in model.children():\n    for p in c.parameters():\n        p.requires_grad = False", id="each child's"),
+        pytest.param("model.body.requires_grad_(False)", id="a part"),
+    ],
+)
+def test_what_is_frozen_in_part_at_the_wrap_and_thawed_as_a_whole(frozen: str) -> None:
+    assert thawed(before=frozen, epoch_end=_TOGGLE.format(True)) == ["p.requires_grad"]
+
+
 def test_what_is_frozen_at_the_wrap_and_thawed() -> None:
     parts = {"model": "model = Net()\n" + _TOGGLE.format(False) + "\nmodel = nn.DataParallel(model)", "epoch_start": _TOGGLE.format(True)}
     assert thawed(**parts) == ["p.requires_grad"]
