@@ -409,7 +409,14 @@ class Losses:
         words = {n.attr for n in walk(node) if isinstance(n, ast.Attribute)}
         if words & {"parameters", "named_parameters"}:
             return False
-        return not words & {"weight", "bias"} or of_batch(self.roles, node)
+        return not (words & {"weight", "bias"} or any(map(self._goes_over_weights, walk(node)))) or of_batch(self.roles, node)
+
+    def _goes_over_weights(self, node: ast.AST) -> bool:
+        """Whether the node is a variable that loops over parameters give: ``p`` of ``for name, p in model.named_parameters()``."""
+        bound = list(self.names.bindings(self.names.scope_of[node], node.id)) if isinstance(node, ast.Name) else []
+        sources = [n for b in bound if b.how == "for" and b.value is not None for n in walk(b.value)]
+        words = {n.attr for n in sources if isinstance(n, ast.Attribute)}
+        return bool(words & {"parameters", "named_parameters"}) and all(b.how == "for" for b in bound)
 
     def _object(self, node: ast.Call, item: int = 0) -> Loss:
         """A call of a loss object, of a function of the program, or of a model that gives its own loss, as element ``item`` of what is returned."""

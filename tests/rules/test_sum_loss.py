@@ -18,6 +18,11 @@ _STEP = "optimizer.zero_grad()\n{}\nloss.backward()\noptimizer.step()"
         pytest.param("loss = F.cross_entropy(model(x), y) + model.fc.weight.pow(2).mean()", id="a regulariser"),
         pytest.param("loss = F.cross_entropy(model(x), y) + 0.1 * model.fc.weight.pow(2).sum()", id="a sum of weights"),
         pytest.param("loss = F.cross_entropy(model(x), y) + torch.sum(torch.abs(model.fc.bias))", id="a sum of weights by torch"),
+        pytest.param(
+            "l1 = 0\nfor n, p in model.named_parameters():\n    if 'fc' in n:\n        l1 = l1 + p.abs().sum()\nloss = F.cross_entropy(model(x), y) + l1",
+            id="sums of weights, one by one",
+        ),
+        pytest.param("l2 = 0\nfor p in model.parameters():\n    l2 += torch.sum(p ** 2)\nloss = F.cross_entropy(model(x), y) + 0.1 * l2", id="added up"),
         pytest.param("loss = F.mse_loss(model(x), y)  # reduction='sum'", id="in a comment"),
         pytest.param("loss = F.mse_loss(model(x), y, reduction='sum') if epoch else F.mse_loss(model(x), y)", id="a mean or a sum"),
     ],
@@ -36,6 +41,7 @@ def test_nothing_to_say(line: str) -> None:
         pytest.param("", "loss = (model(x) - y[:, None]).pow(2).sum()", id="by hand"),
         pytest.param("", "loss = torch.sum(model(x))", id="torch.sum"),
         pytest.param("", "loss = torch.sum(model(x) * model.fc.weight.norm())", id="samples and weights"),
+        pytest.param("", "for p in model.parameters():\n    loss = (model(x) * p.mean()).sum()", id="samples and weights one by one"),
         pytest.param("def f(a, b):\n    return ((a - b[:, None]) ** 2).sum()", "loss = f(model(x), y)", id="a function"),
     ],
 )
