@@ -12,6 +12,9 @@ from dpmigrate.facts.nodes import walk
 #: methods of a module that return the module
 SAME = MOVES | FLOATS | {"train", "eval", "apply", "requires_grad_", "xpu", "share_memory"}
 
+#: methods that every module has, and that run none of its layers
+_OF_MODULES = SAME | {"parameters", "named_parameters", "buffers", "named_buffers", "modules", "children", "state_dict", "load_state_dict", "register_buffer"}
+
 #: calls that hand their first argument on, for iteration
 TRANSPARENT = PROGRESS | {"enumerate", "list", "tuple", "iter", "islice", "cycle", "sorted", "prefetch"}
 
@@ -36,6 +39,7 @@ class Definitions:
         self._classes = [n for n in names.nodes if isinstance(n, ast.ClassDef)]
         self._bases: dict[ast.ClassDef, list[ast.ClassDef]] = {}
         self._families: dict[ast.ClassDef, list[ast.ClassDef]] = {}
+        self._holders: dict[ast.ClassDef, bool] = {}
         self._yields = {n for n in names.nodes if isinstance(n, ast.Yield | ast.YieldFrom)}
 
     def method_class(self, node: ast.AST) -> ast.ClassDef | None:
@@ -81,13 +85,33 @@ class Definitions:
         return any(q.startswith(("torch.nn.", "pytorch_lightning.", "lightning.")) or q.endswith(("Module", "Net", "Model")) for q in quals)
 
     def holds_models(self, cls: ast.ClassDef) -> bool:
-        """Whether a class of modules only holds models and trains them: it has no ``forward``, of its own or inherited, and calls ``backward()``."""
+        """Whether a class of modules only holds models, and trains them or averages their weights: it has no ``forward``, of its own or inherited, and calls
+        ``backward()``, or copies a model that it is given (``self.ema = copy.deepcopy(model)``).
+        """
+        if cls not in self._holders:
+            self._holders[cls] = self._holds_models(cls)
+        return self._holders[cls]
+
+    def _holds_models(self, cls: ast.ClassDef) -> bool:
         family = self.family(cls)
         plain = all(self.names.dotted(b) == "torch.nn.Module" or self.named(b) is not None for c in family for b in c.bases)
         if not plain or any(self.method(c, name) is not None for c in family for name in ("forward", "__call__")):
             return False
         own = {*family, *self.bases(cls)}
-        return any(self.names.cls(n) in own for n in self.names.attributes("backward"))
+        return any(self.names.cls(n) in own for n in self.names.attributes("backward")) or any(map(self._keeps_a_copy, own))
+
+    def _keeps_a_copy(self, cls: ast.ClassDef) -> bool:
+        """Whether a class makes a copy of a parameter of its ``__init__``, and calls nothing that it keeps: methods alone."""
+        made = next((n for n in cls.body if isinstance(n, FunctionNode) and n.name == "__init__"), None)
+        if made is None:
+            return False
+        me, *given = parameters(made) or [""]
+        calls = [n for n in walk(cls) if isinstance(n, ast.Call)]
+        copied = [a for c in calls if self.names.dotted(c.func) == "copy.deepcopy" for a in c.args if self.names.function(c) is made]
+        if not any(isinstance(a, ast.Name) and a.id in given for a in copied):
+            return False
+        kept = [f.attr for c in calls if isinstance(f := c.func, ast.Attribute) and isinstance(f.value, ast.Name) and f.value.id == me]
+        return all(self.method(cls, name) is not None or name in _OF_MODULES for name in kept)
 
     def gives_another(self, method: FunctionNode) -> bool:
         """Whether a method of the name of one of :data:`SAME` hands something else back than its object: ``train()`` of a trainer, the model."""

@@ -138,3 +138,21 @@ def test_arguments(call: str, skip: int, expected: list[tuple[str, str]]) -> Non
     made = ast.parse(call, mode="eval").body
     assert isinstance(made, ast.Call)
     assert [(name, ast.unparse(e)) for name, e in arguments(made, f, skip)] == expected
+
+
+@pytest.mark.parametrize(
+    ("made", "methods", "answer"),
+    [
+        pytest.param("self.ema = copy.deepcopy(model)", "", True, id="a copy"),
+        pytest.param("self.ema = copy.deepcopy(model).eval()", "    def set(self, other):\n        self.update(other)", True, id="a copy that is moved on"),
+        pytest.param("self.ema = model", "", False, id="the model itself"),
+        pytest.param("self.ema = copy.deepcopy(self.other)", "", False, id="a copy of something else"),
+        pytest.param("self.ema = copy.deepcopy(model)", "    def forward(self, x):\n        return self.ema(x)", False, id="a model with a forward"),
+        pytest.param("self.ema = copy.deepcopy(model)", "    def loss(self, x):\n        return self.ema(x).mean()", False, id="a model that runs its copy"),
+    ],
+)
+def test_a_module_that_only_holds_a_copy_of_a_model(made: str, methods: str, answer: bool) -> None:
+    head = f"import copy\nimport torch.nn as nn\nclass A(nn.Module):\n    def __init__(self, model):\n        super().__init__()\n        {made}\n"
+    names = script(f"{head}    def update(self, model):\n        self.ema.load_state_dict(model.state_dict())\n{methods}\n").names
+    (cls,) = (n for n in names.tree.body if isinstance(n, ast.ClassDef))
+    assert Definitions(names).holds_models(cls) is answer

@@ -113,3 +113,23 @@ def test_a_copy_has_no_wrapper_any_more(lines: str, new: str) -> None:
 def test_module_of_other_copies_stays(model: str, lines: str) -> None:
     assert "e.module.fc" not in found("DPM127", imports=_IMPORTS, model=model, end=lines)
     assert not any("e.fc" in line for line in after(imports=_IMPORTS, model=model, end=lines))
+
+
+def test_a_class_of_modules_that_averages_the_weights() -> None:
+    """``ModelEma`` of timm: a module only so that its copy moves with it."""
+    defs = """
+class Ema(nn.Module):
+    def __init__(self, model):
+        super().__init__()
+        self.module = copy.deepcopy(model)
+
+    def _update(self, model, how):
+        for e, m in zip(self.module.state_dict().values(), model.state_dict().values()):
+            e.copy_(how(e, m))
+
+    def update(self, model):
+        self._update(model, lambda e, m: 0.9 * e + 0.1 * m)
+"""
+    lines = after(imports=_IMPORTS, defs=defs, model=_DP, before="ema = Ema(model)", step=STEP + "\nema.update(model)")
+    assert "self.module = copy.deepcopy(model.module)" in lines
+    assert "for e, m in zip(self.module.state_dict().values(), model.module.state_dict().values()):" in lines
