@@ -16,6 +16,7 @@ from dpmigrate.facts.control import uniform
 from dpmigrate.facts.decisions import drawn, in_training
 from dpmigrate.facts.kept import switched
 from dpmigrate.facts.library import INNER_MODULES, PARAMETERS
+from dpmigrate.facts.names import FunctionNode
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.origins import of_clock, of_data, of_weights, origins
 from dpmigrate.facts.randomness import drawing
@@ -56,7 +57,13 @@ class Kind(enum.Enum):
 #: what is drawn for weights comes from one stream (DPM129), what is drawn for a step's samples from the rank's own
 _DRAWN = (Kind.RATE, Kind.OPTIMIZER, Kind.PASS)
 #: draws of several things, and in place
-_SEVERAL = frozenset({"sample", "choices", "shuffle", "permutation"})
+_SEVERAL = frozenset({"sample", "choices", "shuffle", "permutation", "dirichlet", "multinomial", "multivariate_normal", "bytes"})
+#: how many arguments a draw of NumPy has before its size, where these are not two: those of distributions with fewer parameters
+_SIZED = {
+    **dict.fromkeys(("rand", "randn", "random", "random_sample", "ranf", "sample", "standard_normal", "standard_exponential", "standard_cauchy"), 0),
+    **dict.fromkeys(("choice", "exponential", "poisson", "geometric", "chisquare", "rayleigh", "weibull", "pareto", "power", "zipf", "logseries"), 1),
+    **dict.fromkeys(("standard_t", "standard_gamma"), 1),
+}
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -181,13 +188,30 @@ def _single_draw(script: Script, value: ast.expr) -> bool:
 
 
 def _of_one(script: Script, draw: ast.Call) -> bool:
-    """Whether a draw gives one thing: those of NumPy have a size as third argument, or as the only one."""
+    """Whether a draw gives one thing: those of NumPy have a size as third argument, or where ``_SIZED`` says. One in a loop over samples gives one for each."""
     dotted = script.names.dotted(draw.func)
     head, _, word = dotted.rpartition(".")
-    if word in _SEVERAL or any(k.arg in ("size", "k") for k in draw.keywords):
+    if word in _SEVERAL or any(k.arg in ("size", "k") for k in draw.keywords) or _by_sample(script, draw):
         return False
-    sized = {"rand": 0, "randn": 0, "random": 0, "random_sample": 0, "standard_normal": 0, "choice": 1}.get(word, 2)
-    return head == "random" or (head == "numpy.random" and len(draw.args) <= sized)
+    return head == "random" or (head == "numpy.random" and len(draw.args) <= _SIZED.get(word, 2))
+
+
+def _by_sample(script: Script, draw: ast.Call) -> bool:
+    """Whether a draw is made anew for each sample of the batch: ``for u in users.tolist(): negatives.append(random.randrange(n))``."""
+    outer = {*script.repeating_loops, *(b.node for b in script.roles.train_loops)}
+    for a in script.names.ancestors(draw):
+        if a in outer or isinstance(a, FunctionNode):
+            break
+        over: list[ast.expr] = []
+        if isinstance(a, ast.For):
+            over = [a.iter]
+        elif isinstance(a, ast.While):
+            over = [a.test]
+        elif isinstance(a, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
+            over = [g.iter for g in a.generators]
+        if any(of_data(script.roles, e) for e in over):
+            return True
+    return False
 
 
 def _gradients(script: Script) -> Iterator[Steered]:

@@ -136,6 +136,25 @@ def test_numbers_that_change_the_course(line: str, new: str) -> None:
     assert new in after(**_course(line)) if new else len(refused("DPM511", **_course(line))) == 1
 
 
+@pytest.mark.parametrize(
+    ("lines", "single"),
+    [
+        pytest.param("n = random.random()", True, id="one number"),
+        pytest.param("while True:\n    n = random.random()\n    if n > 0.1:\n        break", True, id="one number, drawn again"),
+        pytest.param("n = [random.random() for k in range(8)]", True, id="a setting's number of them"),
+        pytest.param("n = []\nfor i in y.tolist():\n    n.append([random.random()])", False, id="one for each sample"),
+        pytest.param("n = []\nfor i in y.tolist():\n    while True:\n        j = random.randrange(9)\n        if j != i:\n            break\n    n.append([j])", False, id="one for each sample, drawn again"),
+        pytest.param("n = []\nwhile len(n) < len(x):\n    n.append([random.random()])", False, id="as many as samples"),
+        pytest.param("n = np.random.exponential(1.0, (16, 8))", False, id="of one parameter, sized"),
+        pytest.param("n = np.random.exponential(1.0)", True, id="of one parameter"),
+    ],
+)  # fmt: skip
+def test_draws_for_the_samples_of_a_batch_are_the_ranks_own(lines: str, single: bool) -> None:
+    step = f"{lines}\n" + STEP.replace("y)", "y) + model(torch.as_tensor(n)).mean()")
+    said = found("DPM511", imports="import random\nimport numpy as np", step=step)
+    assert bool(said) is single
+
+
 def test_a_number_of_the_losses_before() -> None:
     step = "weight = 1 / (1 + last)\n" + STEP.replace("y)", "y) * 1.0") + "last = loss.item()"
     parts = {"before": "last = 1.0", "step": step.replace("loss.backward()", "loss = loss + last * model(x).mean() * 0\nloss.backward()")}
