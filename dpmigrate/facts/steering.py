@@ -209,7 +209,7 @@ def _by_sample(script: Script, draw: ast.Call) -> bool:
             over = [a.test]
         elif isinstance(a, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
             over = [g.iter for g in a.generators]
-        if any(of_data(script.roles, e) for e in over):
+        if any(of_data(script.roles, e) or any(script.sizes.means(n) for n in walk(e) if isinstance(n, ast.Name | ast.Attribute)) for e in over):
             return True
     return False
 

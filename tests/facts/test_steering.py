@@ -145,13 +145,14 @@ def test_numbers_that_change_the_course(line: str, new: str) -> None:
         pytest.param("n = []\nfor i in y.tolist():\n    n.append([random.random()])", False, id="one for each sample"),
         pytest.param("n = []\nfor i in y.tolist():\n    while True:\n        j = random.randrange(9)\n        if j != i:\n            break\n    n.append([j])", False, id="one for each sample, drawn again"),
         pytest.param("n = []\nwhile len(n) < len(x):\n    n.append([random.random()])", False, id="as many as samples"),
+        pytest.param("n = [[random.random()] for k in range(batch_size)]", False, id="as many as the batch size says"),
         pytest.param("n = np.random.exponential(1.0, (16, 8))", False, id="of one parameter, sized"),
         pytest.param("n = np.random.exponential(1.0)", True, id="of one parameter"),
     ],
 )  # fmt: skip
 def test_draws_for_the_samples_of_a_batch_are_the_ranks_own(lines: str, single: bool) -> None:
     step = f"{lines}\n" + STEP.replace("y)", "y) + model(torch.as_tensor(n)).mean()")
-    said = found("DPM511", imports="import random\nimport numpy as np", step=step)
+    said = found("DPM511", imports="import random\nimport numpy as np\nbatch_size = 16", loader="loader = DataLoader(train_set, batch_size=batch_size, shuffle=True)", step=step)
     assert bool(said) is single
 
 
