@@ -113,6 +113,29 @@ def test_the_notes_name_what_makes_the_batches_and_is_not_read() -> None:
 
 _MAYBE = "several = torch.cuda.device_count() > 1\nmodel = Net()\nif several:\n    model = nn.DataParallel(model)"
 
+_ATTACKED = """
+hits = 0
+for x, y in DataLoader(val_set, LOADER):
+    x.requires_grad_()
+    F.cross_entropy(model(x), y).backward()
+    STEP
+    hits += (model(x + x.grad.sign()).argmax(1) == y).sum().item()
+print(hits / 33)
+"""
+
+
+@pytest.mark.parametrize(
+    ("loader", "step", "said"),
+    [
+        ("batch_size=16", "pass", True),
+        ("batch_size=16, drop_last=True", "pass", False),
+        ("batch_size=16", "optimizer.step()", False),
+    ],
+)
+def test_a_loop_that_goes_backward_to_measure_may_repeat_samples(loader: str, step: str, said: bool) -> None:
+    lines = notes(script(program(end=_ATTACKED.replace("LOADER", loader).replace("STEP", step))))
+    assert any("goes backward and steps no optimizer" in line for line in lines) is said
+
 
 @pytest.mark.parametrize(
     ("parts", "said"),

@@ -120,6 +120,12 @@ def notes(script: Script, drawn: str = "") -> tuple[str, ...]:
             "Sums over the training samples count those again, fewer than there are ranks, with which the sampler makes the ranks' shares equal: divided "
             "by the size of the data set they are a little too high, unless the number of ranks divides it."
         )
+    stepless = _repeats_what_it_measures(script)
+    if stepless:
+        out.append(
+            f"{', '.join(stepless)}: this loop goes backward and steps no optimizer (an attack, say, on the samples of a test set). The ranks share its batches "
+            "all the same, and where their number does not divide the data set, samples are repeated: what the loop counts or averages then holds some twice."
+        )
     if s.amp:
         out.append(f"Mixed precision: forward and loss run under autocast ({s.amp_dtype})" + (" with a GradScaler." if s.amp_dtype == "float16" else "."))
     return tuple(out)
@@ -133,6 +139,22 @@ def _fills_up(script: Script) -> bool:
     dropped = {c for c in script.train_loader_calls if is_given(script.argument(c, "drop_last", 8))}
     loops = (b for b in script.roles.train_loops if any(v.node in script.train_loader_calls and v.node not in dropped for v in b.loaders))
     return not script.sizes.smaller_left_out and any(divided_otherwise(script, b, totals(script, b).sums) for b in loops)
+
+
+def _repeats_what_it_measures(script: Script) -> list[str]:
+    """The loops that go backward for something else than a step, as far as their loaders may repeat samples."""
+    loops = {}
+    for b in script.roles.train_loops:
+        made = [v.node for v in b.loaders if v.node in script.train_loader_calls]
+        whole = all(isinstance(c, ast.Call) and is_given(script.argument(c, "drop_last", 8)) for c in made)
+        if made and not whole and not any(call for call, _ in script.methods("step") if _comes_to(script, b.node, call)):
+            loops[b.node] = script.program.where(script.span(b.node))
+    return list(loops.values())
+
+
+def _comes_to(script: Script, loop: ast.AST, node: ast.AST) -> bool:
+    """Whether running the loop may run the node."""
+    return script.names.is_inside(node, loop) or any(script.names.is_inside(node, f) for f in script.roles.all_entered(loop))
 
 
 def _loops(count: int, one: str, several: str) -> str:
