@@ -123,8 +123,8 @@ def notes(script: Script, drawn: str = "") -> tuple[str, ...]:
     stepless = _repeats_what_it_measures(script)
     if stepless:
         out.append(
-            f"{', '.join(stepless)}: this loop goes backward and steps no optimizer (an attack, say, on the samples of a test set). The ranks share its batches "
-            "all the same, and where their number does not divide the data set, samples are repeated: what the loop counts or averages then holds some twice."
+            f"{', '.join(stepless)}: this loop goes backward and steps no optimizer (an attack, say, on the samples of a test set). The ranks share its "
+            "batches all the same, and where their number does not divide the data set, samples are repeated: what it counts or averages holds some twice."
         )
     if s.amp:
         out.append(f"Mixed precision: forward and loss run under autocast ({s.amp_dtype})" + (" with a GradScaler." if s.amp_dtype == "float16" else "."))
