@@ -17,6 +17,7 @@ from dpmigrate.execution.values import (
 from dpmigrate.library.axes import on_axis, one_dim, rows_of
 from dpmigrate.library.index_parts import Part, Walk, is_moving, ragged_rows
 from dpmigrate.library.indexing import rows_chosen
+from dpmigrate.library.shapes import axes_of
 from dpmigrate.library.sites import Site
 from dpmigrate.library.table_parts import indexed, looked_up
 
@@ -154,7 +155,7 @@ def nonzero(site: Site) -> Value:
     """
     found = rows_of(site.get(0) or ())
     if found is None:
-        return site.each()
+        return _places_in_table(site)
     own = found.axes == 1
     if site.get(-1, "as_tuple") == const(True) or site.word == "where":
         if found.placement.axis == 0 and found.axes and not own:
@@ -163,6 +164,17 @@ def nonzero(site: Site) -> Value:
         place = _places(site, own, 1)
         return items([place] * (found.axes or 1))
     return _places(site, own, 2)
+
+
+def _places_in_table(site: Site) -> Value:
+    """The places of what has no rows (``np.where(folds != k)[0]``): of a tuple each has one axis, for each axis of the mask one."""
+    made = site.each()
+    in_tuple = site.get(-1, "as_tuple") == const(True) or site.word == "where" or site.name == "numpy.nonzero"
+    count = axes_of(site.flat(site.get(0) or NOTHING))
+    if not in_tuple or not count or not all(isinstance(a, Data) for a in made):
+        return made
+    place: Value = tuple(a._replace(axes=1, kind="tensor") for a in made if isinstance(a, Data))
+    return items([place] * count)
 
 
 def _places(site: Site, own: bool, axes: int) -> Value:

@@ -30,6 +30,8 @@ MADE = [
     "rng.randn(4, 2)", "rng.rand(4)", "rng.permutation(4)", "rng.choice(4, 2)", "rng.normal(size=(4, 2))", "np.random.choice(4, (2, 2))", "np.linspace(0, 1, 8).reshape(4, 2)",
     "np.array([n[0] for _ in range(3)])", "np.array([n[0].sum(), 1.0])", "torch.tensor([[1., 2.], [3., 4.]])", "torch.from_numpy(n)", "torch.FloatTensor(n)",
     "torch.tensor([1., 2.])", "torch.tensor([[1], [2]])", "torch.tensor(3)", "np.array([[1, 2], [3, 4]])", "torch.linspace(0, 1, 5)",
+    "np.where(n[0] > 2)[0]", "n[np.where(n[:, 0] != 3)[0]]", "n[np.nonzero(n[:, 0])[0]]", "np.where(n > 2)[1]", "f[torch.where(f[:, 0] > 0)[0]]", "n[np.where(n > 0)]",
+    "f[f[:, 0].nonzero(as_tuple=True)[0]]", "n[np.nonzero(n)]",
 ]  # fmt: skip
 
 
