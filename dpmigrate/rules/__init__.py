@@ -145,8 +145,9 @@ def _repeats_what_it_measures(script: Script) -> list[str]:
     """The loops that go backward for something else than a step, as far as their loaders may repeat samples."""
     loops = {}
     for b in script.roles.train_loops:
-        made = [v.node for v in b.loaders if v.node in script.train_loader_calls]
-        whole = all(isinstance(c, ast.Call) and is_given(script.argument(c, "drop_last", 8)) for c in made)
+        held = {v.node for v in b.loaders}
+        made = [c for c in script.train_loader_calls if c in held]
+        whole = all(is_given(script.argument(c, "drop_last", 8)) for c in made)
         if made and not whole and not any(call for call, _ in script.methods("step") if _comes_to(script, b.node, call)):
             loops[b.node] = script.program.where(script.span(b.node))
     return list(loops.values())
