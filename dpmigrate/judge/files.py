@@ -12,6 +12,7 @@ from dpmigrate.execution.values import (
     NONE,
     Atom,
     Const,
+    Data,
     Method,
     Ref,
     Setting,
@@ -37,7 +38,7 @@ def faults(trial: Trial) -> Iterator[Fault]:
     before = trial.original is not None and any(_within(Trial(trial.original)))
     for event in trial.result.trace.of("save", "save by rank 0"):
         alone = event.kind == "save by rank 0" or trial.on_main(event) or _of_its_own(trial, event.values["path"])
-        if not alone and _checkpoint(trial, event.values["what"], set()):
+        if not alone and (_checkpoint(trial, event.values["what"], set()) or _is_one_path(event)):
             yield trial.fault(event.node, NAME, "every rank writes this file")
         if any(o.kind == "wrapper" for o in trial.objects(event.values["what"])):
             yield trial.fault(event.node, NAME, "the wrapper is saved here, and not the model in it")
@@ -218,6 +219,16 @@ def _written(mode: Value) -> bool:
 def _one(path: Value) -> bool:
     """Whether a path is the same on every rank, as far as it is known."""
     return all(isinstance(a, Const | Setting) or atom_placement(a).kind is Kind.UNIFORM for a in path)
+
+
+def _is_one_path(event: Event) -> bool:
+    """Whether something is saved at a path that is the same on every rank. A setting may be an open file as well (``io.BytesIO()``): it is taken for a
+    path where a function saves that was handed on (``Thread(target=torch.save)``), which the rules see less of.
+    """
+    path = event.values["path"]
+    by_name = isinstance(event.node, ast.Call) and ast.unparse(event.node.func).rpartition(".")[2] == "save"
+    kinds = Const if by_name else Const | Setting | Data
+    return bool(path) and path != NONE and all(isinstance(a, kinds) for a in path) and _one(path)
 
 
 def _by_a_clock(path: Value) -> bool:

@@ -110,8 +110,8 @@ def not_understood(trial: Trial, why: str) -> Fault:
 
 
 def _missed(execution: Execution) -> Iterator[tuple[ast.AST, str]]:
-    """Where something is read that the object does not have, and its name."""
+    """Where something is read that the object does not have, and its name: each, of a ``getattr(x, name)``
+    that several turns come to. A name that is not known may be that of an attribute which is there.
+    """
     for event in execution.trace.of("no attribute"):
-        name = event.values["name"][0]
-        assert isinstance(name, Const)
-        yield event.node, name.value
+        yield from ((event.node, str(name.value)) for name in event.values["name"] if isinstance(name, Const))

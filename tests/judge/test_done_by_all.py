@@ -27,6 +27,8 @@ def _told(invariant: str, **parts: str) -> list[str]:
         ("import shelve\nshelve.open('a')['n'] = 1", "every rank writes this file"),
         ("import dbm\ndbm.open('a', flag='n')", "every rank writes this file"),
         ("import os\nos.write(os.open('a', os.O_WRONLY | os.O_CREAT), b'3')", "every rank writes this file"),
+        ("torch.save([1, 2], 'a.pt')", "every rank writes this file"),
+        ("import threading\nthreading.Thread(target=torch.save, args=([1, 2], input())).start()", "every rank writes this file"),
         ("ddp.save(model, 'model.pt')", "the wrapper is saved here"),
         ("import os, time\nos.makedirs(f'run{time.time()}')", "by its clock"),
     ],
@@ -47,10 +49,12 @@ def test_each_rank_by_itself(last: str, words: str) -> None:
         "import shelve\nshelve.open('a', 'r')",
         "import dbm\ndbm.open('a')",
         "import os\nos.open('a', os.O_RDONLY)",
+        "import io\ntorch.save([1, 2], io.BytesIO())",
+        "import threading\nthreading.Thread(target=ddp.save, args=([1, 2], 'a.pt')).start()",
     ],
 )
-def test_databases_that_nobody_writes(last: str) -> None:
-    assert not _told(files.ALONE, last=last)
+def test_files_that_not_every_rank_writes(last: str) -> None:
+    assert not _told(files.ALONE, last=last) + _told(files.NAME, last=last)
 
 
 def test_a_folder_by_a_clock_is_another_one_in_turn_as_well() -> None:

@@ -113,3 +113,30 @@ def test_what_is_in_full_is_not_added_up_again(end: str, wrong: bool) -> None:
 def test_checkpoints_do_not_go_round_the_wrapper(option: str, wrong: bool) -> None:
     step = f"import torch.utils.checkpoint\nh = torch.utils.checkpoint.checkpoint(net, x{option})"
     assert (backwards.NAME in _names(step=step)) is wrong
+
+
+def test_names_that_several_turns_ask_for() -> None:
+    # Callbacks that hand on what they have not themselves: one line asks for names of which some are known
+    last = """
+class Hook:
+    def __init__(self, owner):
+        self.owner = owner
+    def __getattr__(self, name):
+        return getattr(self.owner, name)
+    def __call__(self, name):
+        f = getattr(self, name, None)
+        return f and f()
+class Owner:
+    def fire(self, name):
+        return [hook(name) for hook in self.hooks]
+owner = Owner()
+owner.hooks = [Hook(owner)]
+names = ["fit", "epoch", "batch", "loss", "step"]
+for part in ("before", "after", "within"):
+    for name in names:
+        owner.fire(f"{part}_{name}")
+for name in names:
+    owner.fire(name)
+owner.fire("end")
+"""
+    assert "there is no attribute end here" in {f.words for f in faults(result(last=last))}

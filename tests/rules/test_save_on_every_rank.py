@@ -12,7 +12,6 @@ from tests.rules.program import STEP, after, found, whole
     [
         pytest.param("lib.save(1, 'a')", id="another library's"),
         pytest.param("print(\"torch.save(1, 'a')\")  # torch.save(1, 'a')", id="in a string and a comment"),
-        pytest.param("f = torch.save", id="not called"),
     ],
 )
 def test_nothing_to_say(end: str) -> None:
@@ -80,3 +79,26 @@ def test_of_a_model_that_a_method_named_as_one_of_a_module_gives_back() -> None:
 def test_where_it_may_be_either() -> None:
     parts = {"defs": "def keep(m):\n    torch.save(m, 'a')", "model": "model = nn.DataParallel(Net())", "end": "keep(model)\nkeep(model.module)"}
     assert "ddp.save(ddp.unwrap(m), 'a')" in after(**parts)
+
+
+@pytest.mark.parametrize(
+    ("imports", "lines", "new"),
+    [
+        pytest.param("import threading", "threading.Thread(target=torch.save, args=(1, 'a')).start()", "threading.Thread(target=ddp.save, args=(1, 'a')).start()", id="thread"),
+        pytest.param("from functools import partial", "keep = partial(torch.save, f='a')\nkeep(1)", "keep = partial(ddp.save, f='a')", id="partial"),
+        pytest.param(
+            "from concurrent.futures import ThreadPoolExecutor",
+            "pool = ThreadPoolExecutor(1)\npool.submit(torch.save, model.state_dict(), 'a')",
+            "pool.submit(ddp.save, model.module.state_dict(), 'a')",
+            id="executor",
+        ),
+    ],
+)
+def test_handed_on(imports: str, lines: str, new: str) -> None:
+    assert new in after(imports=imports, end=lines)
+
+
+def test_one_writer_of_several() -> None:
+    # the others of the table are called by the same line, and are not torch.save
+    defs = "def text(x, p):\n    print(x)\nWRITERS = {'.txt': text, '.pt': torch.save}\ndef keep(x, p):\n    WRITERS[p[-3:]](x, p)"
+    assert after(defs=defs, end="keep(1, 'a.pt')") == ["WRITERS = {'.txt': text, '.pt': ddp.save}"]
