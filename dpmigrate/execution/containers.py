@@ -164,13 +164,17 @@ class ContainerParts(AttributeStoreParts):
 
     def contents(self, made: Object) -> Value:
         """Anything that a container holds; of a dictionary its values."""
+        return join(*self.fields(made))
+
+    def fields(self, made: Object) -> list[Value]:
+        """What a container holds, each item or entry that is known by itself."""
         held = [
             self.bound(v)
             for k, v in self.heap.names(made.number)
             if k not in (LENGTH, KEYS, FACTORY, ORDER)
         ]
         self.heap.work += 2 * len(held)
-        return join(*held)
+        return held
 
     def taken(self, iterable: Value, node: ast.AST, frame: Frame) -> Value:
         """All that is taken from something that is gone through here, from its beginning."""

@@ -45,7 +45,8 @@ class Telling(Passing):
         for made in self.objects(v):
             if made.kind in ("list", "dict") and made.number not in seen:
                 seen.add(made.number)
-                yield from self._numbers(self.contents(made), seen)
+                for held in self.fields(made):  # a time beside a loss is not one number with it
+                    yield from self._numbers(held, seen)
 
     def _left_over(self, v: Value) -> Iterator[Data]:
         """The data of a list in whose place another one may be that the ranks have put together: the

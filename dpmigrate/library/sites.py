@@ -107,6 +107,19 @@ class Site:
                 found += self.unseen(a, depth)
         return join(*[(a,) for a in found])
 
+    def apart(self, v: Value, depth: int = 3, looked: dict[int, int] | None = None) -> list[Value]:
+        """As ``flat``, with each entry of a container by itself."""
+        looked = {} if looked is None else looked
+        found: list[Value] = []
+        for a in v:
+            made = self.m.object(a)
+            if made is None or made.kind not in ("list", "dict") or not depth or samples.listed(self.m, made):
+                found.append(self.flat((a,), depth, looked))
+            elif depth > looked.get(made.number, 0):
+                looked[made.number] = depth
+                found += [part for held in self.m.fields(made) for part in self.apart(held, depth - 1, looked)]
+        return [part for part in found if part]
+
     def unseen(self, atom: Atom, depth: int = 3) -> list[Atom]:
         """What differs in an object of code that is not seen, and in an attribute of anything: it
         is rows no more.

@@ -186,7 +186,7 @@ def suppressing(site: Site) -> Value:
 def serialised(site: Site) -> Value:
     """``json.dumps(x)``: a text of all that is in it."""
     given = site.get(0, "obj") or NOTHING
-    inside: list[Value] = [(a,) for a in site.flat(given)]
+    inside: list[Value] = [(a,) for part in site.apart(given) for a in part]
     if not inside:
         return plain(site)
     return site.m.text(inside, site.node, site.frame)

@@ -208,11 +208,14 @@ def test_a_table_of_numbers_comes_from_those_that_differ(reduced: str, wrong: bo
         pytest.param("loss.item(), len(x) / (time.time() - start)", True, id="beside a rate"),
         pytest.param("'%d %.4f (%.4f) %.2f/s' % (epoch, loss.item(), total / (epoch + 1), len(x) / (time.time() - start))", True, id="in a text"),
         pytest.param("len(x) / (time.time() - start)", False, id="a rate alone"),
+        pytest.param("json.dumps({'sec': time.time() - start, 'loss': loss.item()})", True, id="entries of a JSON text"),
+        pytest.param("[{'sec': time.time() - start, 'loss': loss.item()}]", True, id="entries of a dictionary"),
+        pytest.param("json.dumps({'sec': time.time() - start, 'loss': ddp.mean_all(loss.item())})", False, id="entries of a JSON text, of all ranks"),
     ],
 )
 def test_a_loss_beside_what_differs_by_nature(shown: str, told: bool) -> None:
     """What one call tells in several turns is looked at number by number."""
-    turn = f"import time\nstart = time.time()\ntotal += loss.item()\nprint({shown})"
+    turn = f"import json\nimport time\nstart = time.time()\ntotal += loss.item()\nprint({shown})"
     assert bool(said("tells numbers of rank 0's part", epoch="total = 0", turn=turn)) is told
 
 
