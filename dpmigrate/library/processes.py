@@ -8,6 +8,9 @@ from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.values import (
     NONE,
     NOTHING,
+    Bound,
+    Foreign,
+    Method,
     Ref,
     Value,
     value,
@@ -59,6 +62,54 @@ def process_started(site: Site) -> Value:
     return NONE
 
 
+def handed_in(site: Site) -> Value:
+    """``pool.submit(f, x)``: a thread or process of the pool calls it; what it gives comes later."""
+    return site.ref("future", result=_called(site, 0))
+
+
+def handed_to_loop(site: Site) -> Value:
+    """``await loop.run_in_executor(pool, f, x)``."""
+    return _called(site, 1)
+
+
+def called_by_thread(site: Site) -> Value:
+    """``await asyncio.to_thread(f, x)``."""
+    return _called(site, 0)
+
+
+def applied(site: Site) -> Value:
+    """``pool.apply_async(f, (x, y))``."""
+    given = site.arguments
+    listed = site.m.known_elements(given.get(1, "args") or NOTHING)
+    function = given.get(0, "func") or NOTHING
+    if listed is None or not _is_function(site, function):
+        return site.m.unknown_call(site.name, given, site.node, site.frame)
+    return site.ref("future", result=site.m.call(function, Arguments(listed), site.node, site.frame))
+
+
+def _called(site: Site, place: int) -> Value:
+    given = site.arguments
+    function = given.get(place) or NOTHING
+    if not _is_function(site, function):  # a method of that name, of something else
+        return site.m.unknown_call(site.name, given, site.node, site.frame)
+    rest = Arguments(given.positional[place + 1 :], given.keywords, given.star, given.stars)
+    return site.m.call(function, rest, site.node, site.frame)
+
+
+def _is_function(site: Site, v: Value) -> bool:
+    made = [site.m.object(a) for a in v]
+    return bool(v) and all(
+        isinstance(a, Bound | Foreign | Method) or (o is not None and o.kind in ("function", "partial"))
+        for a, o in zip(v, made, strict=True)
+    )
+
+
+def result_of(site: Site) -> Value:
+    """``future.result()``."""
+    assert site.object is not None
+    return site.m.heap.read((site.object.number, "result")) or NONE
+
+
 ROWS = (
     Row("threading.Thread multiprocessing.Process torch.multiprocessing.Process", process_made,
         source=_DOC),
@@ -67,6 +118,13 @@ ROWS = (
     Row("<process>.start", process_started, source=_DOC),
     Row(methods("process", "join terminate kill close cancel"), none, source=_DOC),
     Row(methods("process", "is_alive"), uniform, source=_DOC),
+    Row("<opaque>.submit", handed_in, source=_DOC),
+    Row("<opaque>.apply_async", applied, source=_DOC),
+    Row("<opaque>.run_in_executor", handed_to_loop, source=_DOC),
+    Row("asyncio.to_thread", called_by_thread, source=_DOC),
+    Row(methods("future", "result get"), result_of, source=_DOC),
+    Row(methods("future", "done ready running cancelled"), uniform, source=_DOC),
+    Row(methods("future", "wait cancel add_done_callback"), none, source=_DOC),
 )  # fmt: skip
 KINDS = {
     name: frozenset({"process"})
