@@ -11,7 +11,7 @@ from dpmigrate.execution.branches import Chain
 from dpmigrate.execution.divergence import differing
 from dpmigrate.execution.joins import join
 from dpmigrate.execution.machine import Frame, Library
-from dpmigrate.execution.objects import Object
+from dpmigrate.execution.objects import Location, Object
 from dpmigrate.execution.trace import Event, Parting
 from dpmigrate.execution.values import (
     NONE,
@@ -85,6 +85,8 @@ class Judged(Wrapping, Handling, Lying):
         self.written_apart: frozenset[str] = frozenset()
         #: the calls by which all ranks ask for a file, out of turn
         self.questions: dict[ast.AST, None] = {}
+        #: all files that were noted under a field of the process, on any way
+        self.noted_files: dict[Location, frozenset[str]] = {}
         #: the questions about files, by their places
         self.asked_at: dict[str, ast.AST] = {}
         #: whether rank 0 may still be removing the folder that a call makes

@@ -140,11 +140,14 @@ def met(m: Judged) -> None:
 def _held(m: Judged, at: Location) -> frozenset[str]:
     """The files that are noted, on each way that leads here."""
     held = m.heap.read(at) or NOTHING
+    if any(isinstance(a, Setting) for a in held):  # more ways than are told apart: all files that were noted on any
+        return m.noted_files.get(at, frozenset())
     return frozenset(k for a in held if isinstance(a, Const) and isinstance(a.value, frozenset) for k in a.value)
 
 
 def _remember(m: Judged, at: Location, keys: frozenset[str]) -> None:
     if keys:
+        m.noted_files[at] = m.noted_files.get(at, frozenset()) | keys
         m.heap.write(at, const(_held(m, at) | keys))
 
 
