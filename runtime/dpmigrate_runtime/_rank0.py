@@ -88,8 +88,8 @@ class Nothing:
     def __len__(self) -> int:
         return 0
 
-    def __getitem__(self, key: Any) -> Any:
-        raise RuntimeError(f"[{key!r}] asks for a value that exists on rank 0 only; compute it on every rank or use from_main()")
+    def __getitem__(self, key: Any) -> Nothing:
+        return NoValue(key)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         pass
@@ -107,12 +107,37 @@ class Nothing:
         return ""
 
 
+class NoValue(Nothing):
+    """Stands for an item of such an object: its methods may be called (``run["train/loss"].log(x)``), but it is no value."""
+
+    def __init__(self, key: Any) -> None:
+        object.__setattr__(self, "_key", key)
+
+    def _asked(self, *others: Any) -> Any:
+        raise RuntimeError(f"[{self._key!r}] asks for a value that exists on rank 0 only; compute it on every rank or use from_main()")
+
+    __bool__ = __len__ = __iter__ = __contains__ = __float__ = __int__ = __index__ = __array__ = _asked
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __hash__ = _asked
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __neg__ = _asked
+    __str__ = __repr__ = __fspath__ = _asked
+
+    def __format__(self, spec: str) -> str:
+        return str(self._asked())
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Nothing:
+        return Nothing()
+
+    def __getattr__(self, name: str) -> Nothing:
+        return getattr(Nothing(), name)  # type: ignore[no-any-return]
+
+
 def main_only(factory: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """``factory(*args, **kwargs)`` on rank 0, a null object elsewhere: for summary writers, loggers and progress displays.
 
     Attributes and calls of the null object give the null object; it is false, empty, a context manager, and prints as ''.
-    As a path it is a temporary folder, which is removed when the process ends. Indexing it raises RuntimeError, because a
-    number read from it would differ from rank 0's.
+    As a path it is a temporary folder, which is removed when the process ends. Methods of its items may be called
+    (``run["train/loss"].log(x)``); an item that is used as a value raises RuntimeError, because a number read from it would
+    differ from rank 0's.
     """
     return factory(*args, **kwargs) if is_main() else Nothing()
 

@@ -9,11 +9,13 @@ import os
 import stat
 import sys
 from collections import Counter, OrderedDict
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import dpmigrate_runtime as ddp
+import numpy as np
 import pytest
 import torch
 from dpmigrate_runtime import _checkpoint, _quiet, _rank0, _seeds, _state
@@ -119,11 +121,21 @@ def test_null_object_takes_everything() -> None:
         inner["key"] = 2
         assert inner.add_scalar("loss", 1.0).step(2) is nothing
     assert (bool(nothing), len(nothing), list(nothing), str(nothing), f"{nothing:.3f}", repr(nothing)) == (False, 0, [], "", "", "")
-    with pytest.raises(RuntimeError, match="rank 0 only"):
-        nothing["loss"]
+    assert isinstance(nothing["train/loss"].log(0.5), Nothing)
+    assert isinstance(nothing["train"]["loss"].series.append(0.5), Nothing)
     assert copy.copy(nothing) is not None
     with pytest.raises(AttributeError):
         _ = nothing.__array__
+
+
+@pytest.mark.parametrize(
+    "used",
+    [bool, len, list, float, int, str, repr, hash, os.fspath, np.asarray, lambda x: f"{x:.3f}", lambda x: x < 1, lambda x: 1 > x, lambda x: x == "done",
+     lambda x: x + 1, lambda x: 2 * x, lambda x: -x, lambda x: 1 in x, lambda x: [0, 1][x]],
+)  # fmt: skip
+def test_an_item_of_the_null_object_is_no_value(used: Callable[[Any], Any]) -> None:
+    with pytest.raises(RuntimeError, match=r"\['best'\] asks for a value that exists on rank 0 only"):
+        used(Nothing()["best"])
 
 
 def test_null_object_is_given_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
