@@ -10,6 +10,8 @@ from collections.abc import Iterator
 _TEXTS = ("str", "Path", "fspath", "abspath", "realpath", "main_path", "PurePath")
 #: words in the names of variables that hold paths
 _WORDS = re.compile(r"path|file|folder|(^|_)(f?name|dir|out|dest|dst)(_|$)", re.IGNORECASE)
+#: data sets of libraries that read the folder which they are given: ``torchvision.datasets.ImageFolder(root)``
+READS_FOLDER = re.compile(r"torchvision\.datasets\.|.*\.(load_from_disk|\w*Folder)$")
 #: the names of functions of libraries that read a file
 READS = re.compile(r"(read_\w+|imread|mimread|load(txt|mat)?|fromfile|genfromtxt|open)$")
 #: the end of a path, or a folder in it

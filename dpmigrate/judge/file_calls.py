@@ -30,7 +30,7 @@ from dpmigrate.execution.values import (
 )
 from dpmigrate.library.pure import family_of
 from dpmigrate.library.stdlib import CLOCK
-from dpmigrate.spelt_paths import READS, SUFFIX, bare, folder, last, listed_folders, loops_of, makes_path, named, named_after
+from dpmigrate.spelt_paths import READS, READS_FOLDER, SUFFIX, bare, folder, last, listed_folders, loops_of, makes_path, named, named_after
 
 if TYPE_CHECKING:
     from dpmigrate.judge.judged import Judged
@@ -167,6 +167,9 @@ class FileCall:
                 found += [*self._as_folder(e, v), *self.folders(e, v)]
         elif self._method and self._word in _LISTING_METHODS:
             for e, v in self._receiver():
+                found += self._as_folder(e, v)
+        elif not self._method and READS_FOLDER.match(self._name) is not None:
+            for e, v in self._given[:1]:
                 found += self._as_folder(e, v)
         elif self._method and self._word in _METHODS_OF_PATHS:
             for e, v in self._receiver():

@@ -28,7 +28,7 @@ from dpmigrate.judge.path_forms import pattern
 from dpmigrate.judge.path_overlap import overlap, within
 from dpmigrate.judge.shared_files import called
 from dpmigrate.library.files import FIRST
-from dpmigrate.spelt_paths import COMMANDS, SUFFIX, bare
+from dpmigrate.spelt_paths import COMMANDS, READS_FOLDER, SUFFIX, bare
 
 if TYPE_CHECKING:
     from dpmigrate.judge.judged import Judged
@@ -161,7 +161,7 @@ def _deeds(m: Judged, name: str, arguments: Arguments, node: ast.Call, frame: Fr
     args = [a for a in node.args if not isinstance(a, ast.Starred)]
     named = {k.arg: k.value for k in node.keywords if k.arg}
     word = name.rpartition(".")[2]
-    first = args[0] if args else named.get("path") or named.get("file") or named.get("src") or named.get("fname")
+    first = args[0] if args else named.get("path") or named.get("file") or named.get("src") or named.get("fname") or named.get("root")
     second = args[1] if len(args) > 1 else named.get("dst") or named.get("f") or named.get("path")
     forms = m.forms.of
     if name.startswith(".") and isinstance(node.func, ast.Attribute):
@@ -211,6 +211,8 @@ def _deeds(m: Judged, name: str, arguments: Arguments, node: ast.Call, frame: Fr
             yield from _all(WRITTEN, forms(first, frame))
     elif name == "torch.load" and first is not None:
         yield from _all(READ, forms(first, frame))
+    elif READS_FOLDER.match(name) is not None and first is not None:
+        yield from _all(READ, forms(first, frame), tree=True)
     elif name in COMMANDS and args:
         yield from _all(READ, _told_to_a_command(m, args[0], frame))
     else:

@@ -50,6 +50,8 @@ def _said(last: str) -> set[str]:
         ("write(os.path.join(out, 'a.npy'))", "x = read(out + '/a.npy')"),
         ("write(f'{out}/{epoch}.npy')", "x = glob.glob(os.path.join(out, '*.npy'))\nprint(len(x))"),
         ("write(f'{out}/{epoch}.npy')", "x = os.listdir(out)"),
+        ("write(f'{out}/cat/{epoch}.npy')", "import torchvision\nx = torchvision.datasets.ImageFolder(out)"),
+        ("write(f'{out}/cat/{epoch}.npy')", "from torchvision.datasets import DatasetFolder\nx = DatasetFolder(root=out, loader=np.load)"),
         ("write(f'{out}/{epoch}.npy')", "for n in os.listdir(out):\n    x = np.load(os.path.join(out, n))"),
         ("write(Path(out) / 'a.npy')", "x = np.load('{}/a.npy'.format(out))"),
         ("remove('a.npy')", "if os.path.exists('a.npy'):\n    ddp.barrier()"),

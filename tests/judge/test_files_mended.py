@@ -110,3 +110,9 @@ def test_before_the_training(first: str, wanted: str, tmp_path: Path) -> None:
 )
 def test_in_an_epoch(end: str, wanted: str, tmp_path: Path) -> None:
     assert _has(_migrated(tmp_path, end=end), wanted)
+
+
+def test_a_data_set_of_a_folder_waits_for_what_is_copied_there(tmp_path: Path) -> None:
+    first = "import torchvision\ndef copied(names, folder):\n    for n in names:\n        shutil.copy(n, os.path.join(folder, n))\ncopied(['a', 'b'], 'train')\ncopied(['c'], 'val')\n"
+    lines = _migrated(tmp_path, first + "val_set = torchvision.datasets.ImageFolder('val')\nprint(len(val_set))")
+    assert lines[lines.index("val_set = torchvision.datasets.ImageFolder('val')") - 1] == "ddp.barrier()"
