@@ -54,7 +54,15 @@ def factory(site: Site) -> Value:
     if site.word in ("zeros", "new_zeros") and placement.kind is Kind.UNIFORM:
         placement = placements.ZERO
     made = _made(site, placement, [*sizes, *filled], axes, filled)
-    return with_lengths(made, [0, *[None] * (axes - 1)]) if sizes and known(sizes[0]) == 0 else made
+    if placement.kind not in placements.EQUAL or not sizes:
+        return made
+    return with_lengths(made, _written_out(sizes)) if known(sizes[0]) == 0 or 2 <= axes <= 3 else made
+
+
+def _written_out(sizes: list[Value]) -> list[int | None]:
+    """The sizes that the program has as numbers, as those of the states that a recurrent layer begins with."""
+    found = [known(s) for s in sizes]
+    return [n if type(n) is int else None for n in found]
 
 
 def _several(site: Site, v: Value) -> bool:

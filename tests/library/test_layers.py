@@ -85,6 +85,26 @@ def test_layers_of_which_it_matters_where_the_samples_are(layer: str, shape: str
     assert placed(ex, "out") == placement
 
 
+@pytest.mark.parametrize(
+    ("layer", "state", "placement"),
+    [
+        ("nn.GRU(4, 3, batch_first=True)", "torch.zeros(1, 4, 3)", "unknown"),
+        ("nn.GRU(4, 3, batch_first=True)", "torch.randn(1, Config.size, 3).to(x.device)", "unknown"),
+        ("nn.LSTM(4, 3, batch_first=True)", "(x.new_zeros((1, 4, 3)), x.new_zeros((1, 4, 3)))", "unknown"),
+        ("nn.GRU(4, 3, batch_first=True)", "torch.zeros(1, 1, 3)", "rows(axis 0)"),
+        ("nn.GRU(4, 3, batch_first=True)", "torch.zeros(1, len(x), 3)", "rows(axis 0)"),
+        ("nn.GRUCell(4, 3)", "torch.zeros(4, 3)", "unknown"),
+        ("nn.GRUCell(4, 3)", "torch.zeros(x.size(0), 3)", "rows(axis 0)"),
+    ],
+)
+def test_states_of_as_many_samples_as_the_program_has_written(layer: str, state: str, placement: str) -> None:
+    """The batch of a rank has fewer: torch refuses them."""
+    shape, more = ("4", "") if "Cell" in layer else ("5, 4", "    out = out[0]\n")
+    loop = f"for x, in DataLoader(TensorDataset(torch.ones(8, {shape})), batch_size=4):\n    out = model(x, {state})\n"
+    ex = executed(f"{_HEAD}class Config:\n    size = 4\nmodel = {layer}\n{loop}{more}")
+    assert placed(ex, "out") == placement
+
+
 @pytest.mark.parametrize("name", ["values_of_it", "grade"])
 def test_what_a_tensor_does_not_have_is_not_known(name: str) -> None:
     ex = executed(f"{_HEAD}model = nn.Conv2d(3, 3, 1)\n{_LOOP}    y = out.{name}\n    z = model.weight.{name}\n")
