@@ -313,9 +313,9 @@ def _shown(script: Script, shown: migration.Judged | migration.Shown) -> bool:
 
     draws = [d for d in shown.draws if d not in script.shown_draws]
     script.shown_draws += draws
-    if script.shown_steering is None and (isinstance(shown, migration.Shown) or shown.judgement.by_part):
-        script.shown_steering = True
     if isinstance(shown, migration.Judged):
+        if script.shown_steering is None and shown.judgement.by_part:
+            script.shown_steering = True
         return bool(draws)
     wraps = {w: words for w, words in shown.wraps if w not in script.shown_unused}
     calls = [c for c in shown.over_weights if c not in script.shown_over_weights]
@@ -327,7 +327,10 @@ def _shown(script: Script, shown: migration.Judged | migration.Shown) -> bool:
     script.shown_waits += waits
     script.shown_questions += questions
     script.quieted |= shown.loud
-    return bool(wraps or calls or quieted or draws or waits or questions)
+    told = bool(wraps or calls or quieted or draws or waits or questions)
+    if not told and script.shown_steering is None:  # what was told before may be enough
+        script.shown_steering = True
+    return told
 
 
 def _mended(
