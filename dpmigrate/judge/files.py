@@ -222,10 +222,13 @@ def _one(path: Value) -> bool:
 
 
 def _is_one_path(event: Event) -> bool:
-    """Whether something is saved at a path that is the same on every rank. A setting may be an open file as well (``io.BytesIO()``): it is taken for a
-    path where a function saves that was handed on (``Thread(target=torch.save)``), which the rules see less of.
+    """Whether torch.save writes, out of turn, at a path that is the same on every rank. A setting may be an open file as well (``io.BytesIO()``): it is
+    taken for a path where a function saves that was handed on (``Thread(target=torch.save)``), which the rules see less of. Of other functions
+    that write it is asked by ``written_by_all``.
     """
     path = event.values["path"]
+    if "loadable" not in event.values or event.values.get("in turn") == const(True):
+        return False
     by_name = isinstance(event.node, ast.Call) and ast.unparse(event.node.func).rpartition(".")[2] == "save"
     kinds = Const if by_name else Const | Setting | Data
     return bool(path) and path != NONE and all(isinstance(a, kinds) for a in path) and _one(path)

@@ -231,6 +231,7 @@ class Judged(Wrapping, Handling, Lying):
                 perhaps = tuple(d for v in values.values() for d in self._left_over(v))
                 return {
                     "over": self._over(), "numbers": numbers, "perhaps": perhaps, "within": self.loops_under_way(),
+                    "in turn": self.heap.read(FIRST) or const(False),
                 }  # fmt: skip
         return {}
 

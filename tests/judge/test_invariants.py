@@ -457,7 +457,7 @@ READ_BACK = RIGHT.replace("    ddp.save(model.module.state_dict(), \"net.pt\")\n
         ("open('options').read()", "    ddp.barrier()", "path", None),
         ("'net.pt'", "", "'other.pt'", None),
         ("'net.pt'", "    if not ddp.is_main():\n        return", "path", None),
-        ("'other.pt'", "    torch.save(path, 'net.pt')", "'net.pt'", True),
+        ("'other.pt'", "    if ddp.is_main():\n        torch.save(path, 'net.pt')", "'net.pt'", True),
         ("'other.pt'", "    with ddp.main_first():\n        torch.save(path, 'net.pt')", "'net.pt'", None),
     ],
 )
