@@ -21,7 +21,7 @@ from dpmigrate.execution.values import (
     placement_of,
     value,
 )
-from dpmigrate.library.axes import dims_of, on_axis, one_dim, rows_of
+from dpmigrate.library.axes import dims_of, on_axes, on_axis, one_dim, rows_of
 from dpmigrate.library.sites import Effect, Site
 
 
@@ -243,6 +243,8 @@ def flatten(site: Site) -> Value:
     p, axes = found.placement, found.axes
     if axes is not None:
         start, end = start % axes, end % axes
+    if axes is None and start < 0 and end == -1 and on_axes(list(range(start, 0)), found) == [False] * -start:
+        return site.data(p, axes=None, keep_axes=False)
     if start < 0 or (end < -1 and p.axis > start):
         return site.unknown("which axes are flattened")
     last = end if end >= 0 else 10**6  # counted from the end of an unknown number: not before start

@@ -105,6 +105,26 @@ def test_states_of_as_many_samples_as_the_program_has_written(layer: str, state:
     assert placed(ex, "out") == placement
 
 
+@pytest.mark.parametrize(
+    ("made", "placement"),
+    [
+        ("out.flatten(-2)", "rows(axis 0)"),
+        ("out.flatten(-2, -1)", "rows(axis 0)"),
+        ("out.flatten(-3, -2)", "unknown"),
+        ("out.flatten(-1)", "rows(axis 0)"),
+        ("out.squeeze().flatten(-2)", "unknown"),
+        ("F.pad(out, [n, n, n + 1, n])", "rows(axis 0)"),
+        ("F.pad(out, (0, n))", "rows(axis 0)"),
+        ("F.pad(out.squeeze(), (0, n, 0, n))", "unknown"),
+    ],
+)
+def test_the_last_axes_of_what_an_unseen_layer_gives_are_those_of_a_grid(made: str, placement: str) -> None:
+    """As a layer on a grid goes over them: the samples stand before them."""
+    head = "import json, torchvision\nn = json.loads(input())\nnet = torchvision.models.resnet18()\nmodel = nn.Sequential(*list(net.children())[:-2])\n"
+    ex = executed(f"{_HEAD}{head}{_LOOP}    y = {made}\n")
+    assert (held(ex, "out")[0].axes, placed(ex, "y")) == (None, placement)
+
+
 @pytest.mark.parametrize("name", ["values_of_it", "grade"])
 def test_what_a_tensor_does_not_have_is_not_known(name: str) -> None:
     ex = executed(f"{_HEAD}model = nn.Conv2d(3, 3, 1)\n{_LOOP}    y = out.{name}\n    z = model.weight.{name}\n")
