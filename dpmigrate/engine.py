@@ -279,7 +279,7 @@ def _of_script(name: str, script: Script, how: Writing, finished: str, results: 
     doubts: tuple[str, ...] = ()
     if texts.judgement.doubts:
         doubts = (f"{migration.NOT_ESTABLISHED}: {migration.doubted(texts.judgement)}. Prove it by running: dpmigrate verify",)
-    notes = (*rules.notes(script, texts.judgement.drawn), *texts.judgement.assumed, *texts.judgement.own_totals, *doubts)
+    notes = (*rules.notes(script, texts.judgement.drawn, texts.judgement.drawn_in_full), *texts.judgement.assumed, *texts.judgement.own_totals, *doubts)
     outcome = Outcome(name, Status.CHANGED, migration.files(script.program, found, texts), notes=notes)
     return _planned(script, _started(_with_starts(outcome, how.output), how.output), new)
 

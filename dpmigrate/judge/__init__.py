@@ -94,6 +94,8 @@ class Judgement:
     by_part: bool = False
     #: the program that was executed: the one asked for, or one of equal texts, whose nodes these are
     program: Program | None = None
+    #: the text of a draw of random numbers, other ones on each rank, for the samples of an evaluation in full
+    drawn_in_full: str = ""
 
     @property
     def doubts(self) -> tuple[str, ...]:
@@ -145,6 +147,7 @@ def judged(
     return Judgement(
         found, sentences, own, _means(case), assumed.drawn(case), trains, totals.over_weights(case), bent.operands(case),
         chosen.draws(case), files.waits(case), files.overtaken(case), any(True for _ in totals.decided_by_part(case)), case.result.program,
+        assumed.drawn(case, split=False),
     )  # fmt: skip
 
 

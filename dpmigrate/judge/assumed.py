@@ -46,9 +46,11 @@ def own_totals(trial: Trial) -> tuple[str, ...]:
     return tuple(out)
 
 
-def drawn(trial: Trial) -> str:
-    """The first draw for the samples of an evaluation that is divided, and how many more there are."""
-    nodes = list(dict.fromkeys(streams.in_evaluation(trial)))
+def drawn(trial: Trial, *, split: bool = True) -> str:
+    """The first draw for the samples of an evaluation that is divided, and how many more there are; or of one that every rank makes in full, where each
+    draws other numbers.
+    """
+    nodes = list(dict.fromkeys(streams.in_evaluation(trial) if split else streams.in_full_evaluation(trial)))
     return _first(nodes) if nodes else ""
 
 

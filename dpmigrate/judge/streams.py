@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from dpmigrate.execution import placements
+from dpmigrate.execution.objects import Object
 from dpmigrate.execution.trace import Event
 from dpmigrate.execution.values import Ref, const, data, placement_of
 from dpmigrate.judge.judged import Judged
@@ -48,13 +49,25 @@ def in_evaluation(trial: Trial) -> Iterator[ast.AST]:
     """Where numbers are drawn for the samples of an evaluation that is divided over the ranks: the
     ranks draw others than one process does.
     """
+    for event, loaders in _over_loaders(trial):
+        evaluates = loaders and all(o.number not in trial.sources for o in loaders)
+        if evaluates and any(divided(trial.result, o) for o in loaders) and const(True)[0] in event.values["of a sample"]:
+            yield event.node
+
+
+def in_full_evaluation(trial: Trial) -> Iterator[ast.AST]:
+    """Where each rank draws other numbers in an evaluation that every rank makes in full."""
+    for event, loaders in _over_loaders(trial):
+        full = any(o.number not in trial.sources and not divided(trial.result, o) for o in loaders)
+        if full and event.values["own"] == const(True) and event.values["alike"] != const(True):
+            yield event.node
+
+
+def _over_loaders(trial: Trial) -> Iterator[tuple[Event, list[Object]]]:
+    """The draws, each with the loaders that are gone through there."""
     for event in trial.result.trace.of("draw"):
         over = {a.object for a in event.values["over"] if isinstance(a, Ref)}
-        loaders = [o for n in over if is_loader(trial.result, o := trial.result.heap.objects[n])]
-        evaluates = loaders and all(o.number not in trial.sources for o in loaders)
-        own = any(divided(trial.result, o) for o in loaders)
-        if evaluates and own and const(True)[0] in event.values["of a sample"]:
-            yield event.node
+        yield event, [o for n in over if is_loader(trial.result, o := trial.result.heap.objects[n])]
 
 
 def _draws(trial: Trial, event: Event) -> bool:

@@ -65,9 +65,9 @@ def check(script: Script) -> tuple[Finding, ...]:
     return tuple(sorted(found, key=lambda f: (f.span, f.code, f.message)))
 
 
-def notes(script: Script, drawn: str = "") -> tuple[str, ...]:
+def notes(script: Script, drawn: str = "", drawn_in_full: str = "") -> tuple[str, ...]:
     """What the migration changes in meaning, for the end of the report; ``drawn`` is the text of a draw of random numbers for the samples of a split
-    evaluation.
+    evaluation, ``drawn_in_full`` of one that every rank makes in full, with other numbers.
     """
     s = script.settings
     out = []
@@ -99,7 +99,10 @@ def notes(script: Script, drawn: str = "") -> tuple[str, ...]:
             equal += "; a loader that shuffles goes through its samples in their order, so a mean over its batches is one over other batches"
         out.append(f"Evaluation: {_loops(split, 'is', 'are')} split over the ranks and put together again; {equal}.")
     if whole:
-        out.append(f"Evaluation: {_loops(whole, 'runs', 'run')} in full on every rank: not faster, but exact.")
+        equal = "not faster, but exact"
+        if drawn_in_full:
+            equal = f"{drawn_in_full} draws other random numbers on each, so rank 0's results equal those of one process on average only"
+        out.append(f"Evaluation: {_loops(whole, 'runs', 'run')} in full on every rank: {equal}.")
     saved = [func.value for _, func in script.methods("state_dict")]
     if script.from_data_parallel and any(v.kind == "wrapped" for e in saved if not _taken_off(script, e, saved) for v in script.roles.model_vals(e)):
         out.append("Checkpoints: the keys have no module. any more. Old files can be loaded; the program as it was, under DataParallel, cannot load new ones.")

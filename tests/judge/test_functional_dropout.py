@@ -66,3 +66,14 @@ def test_what_is_said_of_the_evaluation(given: str, mode: str, draws: bool, tmp_
     said = "".join(n for n in outcome.notes if n.startswith("Evaluation: 1 loop is split"))
     assert ("draws random numbers" in said) is draws
     assert ("the numbers equal those of one process" in said) is not draws
+
+
+@pytest.mark.parametrize(("given", "draws"), [("0.5, training=False", False), ("0.5", True)])
+def test_what_is_said_of_an_evaluation_in_full(given: str, draws: bool, tmp_path: Path) -> None:
+    text = _SCRIPT.format(given=given, mode="model.eval()").replace("            right += (", "            print(own(x))\n            right += (")
+    path = tmp_path / "train.py"
+    path.write_text(text.replace("def evaluate", "def own(x):\n    return [float(v) for v in sorted(x.flatten().tolist())][0]\n\n\ndef evaluate"))
+    (outcome,) = engine.apply([path], Settings(), engine.Writing(write=False))
+    (said,) = [n for n in outcome.notes if n.startswith("Evaluation: 1 loop runs in full")]
+    assert ("draws other random numbers on each, so rank 0's results equal those of one process on average only" in said) is draws
+    assert ("not faster, but exact" in said) is not draws

@@ -74,6 +74,8 @@ _DIVIDED = "for x, y in val_loader:\n    with torch.no_grad():\n        {}\n    
         pytest.param("x = x * random.random()", "shard", "", id="one number"),
         pytest.param("pass", "shard", "", id="no draw"),
         pytest.param("x = x + torch.randn_like(x)", "list", "", id="not divided"),
+        pytest.param("x = x * torch.rand(())", "list", "", id="one number, not divided"),
+        pytest.param("pass", "list", "", id="no draw, not divided"),
     ],
 )
 def test_draws_of_an_evaluation(draw: str, loader: str, said: str) -> None:
@@ -81,4 +83,7 @@ def test_draws_of_an_evaluation(draw: str, loader: str, said: str) -> None:
     over = "ddp.shard(val_loader)" if loader == "shard" else "val_loader"
     found = judged(result(end=_DIVIDED.format(draw).replace("val_loader", over)))
     assert found.drawn == said
+    drawn = draw.partition("x + ")[2] or draw.partition("x * ")[2]
+    if loader == "list":  # each rank draws for the whole evaluation
+        assert found.drawn_in_full == drawn
     assert not [f for f in found.faults if f.invariant == streams.NAME]
