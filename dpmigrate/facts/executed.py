@@ -49,6 +49,8 @@ class Executed:
         self._program = program
         self._ran: set[Place] | None = None
         self._steering: frozenset[tuple[int, ...]] | None = None
+        #: how expressions lie, by the places of those that are the whole batch's: each is an execution
+        self._lying: dict[frozenset[tuple[int, ...]], dict[tuple[int, ...], frozenset[Lies]]] = {}
 
     def passed_on(self, loop: ast.AST) -> set[Place] | None:
         """Where the loaders are made whose batches a loop takes one by one as they come; None where that is not known."""
@@ -94,7 +96,10 @@ class Executed:
         """How expressions lie across ranks of which each has a part of every batch, given that some are those of the ``whole`` batch; of what is not
         known, or was not come to, nothing.
         """
-        found = {} if self._too_large else all_lies(self._program, {span(n) for n in whole})
+        places = frozenset(span(n) for n in whole)
+        if places not in self._lying:
+            self._lying[places] = {} if self._too_large else all_lies(self._program, places)
+        found = self._lying[places]
         return lambda node: found.get(span(node), frozenset())
 
     def steering(self, call: ast.AST) -> bool:
