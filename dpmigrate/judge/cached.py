@@ -168,15 +168,22 @@ def _unconverted(node: ast.expr) -> ast.expr:
 def _saved(block: Sequence[ast.stmt], target: ast.expr) -> set[str]:
     """The paths in which a variable is saved as the branch leaves it: nothing is done with it later."""
     files = _opened(block)
-    text = ast.unparse(target)
+    text = _text(target)
     saves = [n for n in _nodes(block) if isinstance(n, ast.Call) and _is_save(n)]
     ends = max((_place(m) for m in _mentions(block, target, ast.Load | ast.Store | ast.Del)), default=(0, 0))
     found: set[str] = set()
     for call in saves:
-        whole = [a for a in call.args if ast.unparse(_unconverted(a)) == text]
+        whole = [a for a in call.args if _text(_unconverted(a)) == text]
         if whole and _place(call) > ends:
             found |= {_path(a, files) for a in call.args if a not in whole}
     return found
+
+
+def _text(node: ast.expr) -> str:
+    """What is written there; ``[x, y]`` saves what ``x, y = load(p)`` reads."""
+    if isinstance(node, ast.List):
+        return ast.unparse(ast.Tuple(node.elts, ast.Load()))
+    return ast.unparse(node)
 
 
 def _mentions(block: Sequence[ast.stmt], target: ast.expr, how: type | UnionType) -> list[ast.AST]:

@@ -47,6 +47,7 @@ def _either(load: str, save: str, test: str = "path.exists()") -> str:
         pytest.param("rows = pickle.load(open(path, 'rb'))", "pickle.dump(rows, path.open('wb'))", id="files that are opened there"),
         pytest.param("rows = np.load(path)\nmore = np.load(other)", "more = make()\nnp.save(path, rows)\nnp.save(other, more)", id="two"),
         pytest.param("rows, more = torch.load(path)", "more = make()\nddp.save((rows, more), path)", id="a tuple"),
+        pytest.param("rows, more = torch.load(path)", "more = make()\nddp.save([rows, more], path)", id="a list"),
     ],
 )
 def test_whoever_made_it(load: str, save: str) -> None:
