@@ -17,6 +17,7 @@ from dpmigrate.execution.values import (
     Atom,
     Const,
     Data,
+    Foreign,
     Items,
     Origin,
     Ref,
@@ -38,6 +39,11 @@ _DOC = "https://docs.pytorch.org/docs/stable/data.html"
 SHARED, BLOCKS, WHOLE = "shared", "blocks", "whole"
 #: the samplers that give each rank a part of the samples
 SAMPLERS = ("DistributedSampler", "shard_sampler")
+#: the function by which a loader puts batches together that is given none
+DEFAULT_COLLATE = frozenset((
+    "torch.utils.data.default_collate", "torch.utils.data.dataloader.default_collate",
+    "torch.utils.data._utils.collate.default_collate",
+))  # fmt: skip
 
 
 def batches(site: Site) -> Value:
@@ -51,23 +57,33 @@ def batches(site: Site) -> Value:
         return as_rows(site, sample(site, dataset, _which(site)), made.number, more=0)
     collate = site.m.heap.read((made.number, "collate_fn"))
     one = sample(site, dataset, _which(site))
-    if collate and collate != NONE:
-        seen = collating.seen(one)
-        one = collating.each(site, one)
-        given = site.m.listed([one], site.node, site.frame, exact=False)
-        count = value(Data("number", placements.size(1), origin=Origin(site.node, "batch")))
-        site.m.heap.write((site.m.objects(given)[0].number, LENGTH), count)
-        at = putting_together(site.m)
-        before = site.m.heap.read(at) or NONE
-        site.m.heap.write(at, value(Ref(made.number)))
-        site.m.heap.write(collating.filling(site.m), NONE)
-        result = site.m.call(collate, Arguments([given]), site.node, site.frame)
-        site.m.heap.write(at, before)
-        constants = seen and collating.followed(site.deep(result))
-        return as_rows(
-            site, result or SETTING, made.number, collated=False, more=0, constants=constants
-        )
-    return as_rows(site, one, made.number)
+    named = [a for a in collate or NONE if not (a in NONE or _is_default(a))]
+    # a value of the settings in the place of torch's own function is no other function
+    own = tuple(named) if len(named) == len(collate or NONE) else tuple(a for a in named if not isinstance(a, Setting))
+    plain = as_rows(site, one, made.number) if len(named) < len(collate or NONE) else NOTHING
+    return join(plain, _by_function(site, own, one, made.number)) if own else plain
+
+
+def _is_default(collate: Atom) -> bool:
+    """Whether a function is what a loader takes where it is given none."""
+    return isinstance(collate, Foreign) and collate.name in DEFAULT_COLLATE
+
+
+def _by_function(site: Site, collate: Value, one: Value, loader: int) -> Value:
+    """A batch that a ``collate_fn`` makes of the samples."""
+    seen = collating.seen(one)
+    one = collating.each(site, one)
+    given = site.m.listed([one], site.node, site.frame, exact=False)
+    count = value(Data("number", placements.size(1), origin=Origin(site.node, "batch")))
+    site.m.heap.write((site.m.objects(given)[0].number, LENGTH), count)
+    at = putting_together(site.m)
+    before = site.m.heap.read(at) or NONE
+    site.m.heap.write(at, value(Ref(loader)))
+    site.m.heap.write(collating.filling(site.m), NONE)
+    result = site.m.call(collate, Arguments([given]), site.node, site.frame)
+    site.m.heap.write(at, before)
+    constants = seen and collating.followed(site.deep(result))
+    return as_rows(site, result or SETTING, loader, collated=False, more=0, constants=constants)
 
 
 def begun(site: Site) -> Value:

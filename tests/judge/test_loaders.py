@@ -23,6 +23,19 @@ def test_batches_of_one_sample(options: str, one: bool) -> None:
     assert bool(found) is one
 
 
+@pytest.mark.parametrize(
+    "collate",
+    [
+        pytest.param("torch.utils.data.default_collate", id="written out"),
+        pytest.param("torch.utils.data.dataloader.default_collate if settings is None else settings['collate']", id="or a setting"),
+    ],
+)
+def test_the_function_that_puts_batches_together_anyhow(collate: str) -> None:
+    """Of samples of which nothing is known, as of those of a data set of another library, batches hold as many parts as they are taken for."""
+    made = "import json\nfrom elsewhere import make\nsettings = json.load(open('s.json'))\nloader = ddp.distribute(DataLoader(make(), 8, collate_fn={}))\nfor x, y in loader:\n    nn.functional.cross_entropy(model(x), y).backward()\n    optimizer.step()"
+    assert not [f.words for f in judged(result(end=made.format(collate))).faults if "single samples" in f.words]
+
+
 @pytest.mark.parametrize("options", ["batch_sampler=batches", "batch_size=8"])
 def test_batches_whose_sizes_a_sampler_chooses(options: str) -> None:
     said = [s for s in judged(result(end=_MADE.format(options))).assumed if "has a batch sampler" in s]
