@@ -118,6 +118,8 @@ class Lookups:
         """What calling any of them gives."""
         out = NONE
         for v in found:
+            if v.cls is not None:
+                self._values.makes(call, v.cls)
             out |= {Val("object", call, cls=v.cls)} if v.cls is not None else frozenset(self._values.returns.get(v.node, ()))
         return out
 

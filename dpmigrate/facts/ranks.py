@@ -34,7 +34,7 @@ def leading_to(roles: Roles, node: ast.AST) -> Iterator[ast.AST]:
         function = roles.names.function(n)
         if function not in seen:
             seen.add(function)
-            todo += roles.values.callers.get(function, [])
+            todo += _running(roles, function)
 
 
 def run_by_all(roles: Roles, node: ast.AST) -> bool:
@@ -46,8 +46,13 @@ def run_by_all(roles: Roles, node: ast.AST) -> bool:
             return True  # also a main() that app.run(main) calls: it trains
         if function not in seen:
             seen.add(function)
-            todo += [roles.names.function(c) for c in roles.values.callers.get(function, [])]
+            todo += [roles.names.function(c) for c in _running(roles, function)]
     return False
+
+
+def _running(roles: Roles, function: ast.AST | None) -> list[ast.Call]:
+    """The calls that run a function: those that name it, and of ``__init__`` those that look its class up."""
+    return [] if function is None else [*roles.values.callers.get(function, []), *roles.values.makers.get(function, [])]
 
 
 def run_apart(roles: Roles, node: ast.AST) -> bool:

@@ -56,6 +56,8 @@ class Values:
         self.new_wraps = tuple(new_wraps)
         self.wraps: list[WrapSite] = []
         self.callers: dict[ast.AST, list[ast.Call]] = {}
+        #: the calls of functions that make an object of a class which they look up; their arguments are not those of its ``__init__``
+        self.makers: dict[ast.AST, list[ast.Call]] = {}
         self.order = Order(names, self.callers)
         self.unwraps = Unwraps(names)
         self._callers_seen: set[tuple[int, int]] = set()
@@ -190,6 +192,12 @@ class Values:
             self._called_from(short, node)
             for name, value in arguments(node, short, 0):
                 self._put(("v", id(self.names.opened[short]), name), self.eval(value))
+
+    def makes(self, call: ast.Call, cls: ast.ClassDef) -> None:
+        """Note that a function which looks classes up makes an object of one of them, and so runs its ``__init__``."""
+        init = self.defs.method(cls, "__init__")
+        if init is not None and call not in self.makers.setdefault(init, []):
+            self.makers[init].append(call)
 
     def _called_from(self, function: FunctionNode | ast.Lambda, call: ast.Call) -> None:
         if (id(function), id(call)) not in self._callers_seen:

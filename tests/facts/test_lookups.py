@@ -7,6 +7,7 @@ from textwrap import dedent
 
 import pytest
 
+from dpmigrate.facts.ranks import run_by_all
 from dpmigrate.facts.script import Script
 from tests.pipeline import script_of
 
@@ -213,3 +214,25 @@ def test_a_module_without_classes() -> None:
 def test_words(text: str, words: str) -> None:
     found, node = probed(text)
     assert found.values.lookups.behind(node) == words
+
+
+_SETS = """
+from torchvision import datasets
+class Digits:
+    def __init__(self, root):
+        self.data = datasets.MNIST(root, download=True)
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "run"),
+    [
+        pytest.param("make(sets, name, 'd')", True, id="all ranks make it"),
+        pytest.param("print(sets)", False, id="nothing makes it"),
+    ],
+)
+def test_what_a_factory_makes_runs_its_init(call: str, run: bool) -> None:
+    """The download in it is found, although the program names the class nowhere."""
+    script = script_of({"sets": _SETS, "a": f"import sets\ndef make(module, name, *args):\n    return getattr(module, name)(*args)\n{call}\n"})
+    downloads = next(n for n in script.names.nodes if isinstance(n, ast.Assign))
+    assert run_by_all(script.roles, downloads) is run
