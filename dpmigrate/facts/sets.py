@@ -55,7 +55,55 @@ def _orderless(roles: Roles, place: ast.expr) -> bool:
     if any(isinstance(a, ast.SetComp) or (isinstance(a, ast.Call) and _forgets(roles, a)) for a in roles.names.ancestors(place)):
         return True
     stmt = roles.names.statement(place)
-    return isinstance(stmt, ast.Assign) and stmt.value is place and len(stmt.targets) == 1 and _sorted_next(roles, stmt)
+    if isinstance(stmt, ast.For) and stmt.iter is place:
+        return _shows(roles, stmt)
+    if not isinstance(stmt, ast.Assign) or stmt.value is not place or len(stmt.targets) != 1:
+        return False
+    return _sorted_next(roles, stmt) or _only_shown(roles, stmt.targets[0])
+
+
+def _only_shown(roles: Roles, target: ast.expr) -> bool:
+    """Whether a variable is printed and nothing else: rank 0 alone shows its order."""
+    variable = roles.names.meant(target) if isinstance(target, ast.Name) else None
+    if variable is None or not isinstance(target, ast.Name):
+        return False
+    reads = [r for r in roles.names.reads(target.id) if roles.names.meant(r) in (variable, None)]
+    return bool(reads) and all(_is_shown(roles, r) for r in reads)
+
+
+def _is_shown(roles: Roles, read: ast.AST) -> bool:
+    above = roles.names.parent[read]
+    if isinstance(above, ast.For) and above.iter is read:
+        return _shows(roles, above)
+    return _prints(roles, roles.names.statement(read))
+
+
+def _shows(roles: Roles, loop: ast.For) -> bool:
+    """``for name in names: print(name)``"""
+    return not loop.orelse and isinstance(loop.target, ast.Name) and all(_prints(roles, s) for s in loop.body) and not _later(roles, loop)
+
+
+def _later(roles: Roles, loop: ast.For) -> bool:
+    """Whether something beside the loop reads its variable, which is the last that the loop has come to."""
+    assert isinstance(loop.target, ast.Name)
+    variable = roles.names.meant(loop.target)
+    reads = (r for r in roles.names.reads(loop.target.id) if roles.names.meant(r) in (variable, None))
+    return any(not roles.names.is_inside(r, loop) for r in reads)
+
+
+def _prints(roles: Roles, stmt: ast.AST) -> bool:
+    """A statement that prints to the screen what it makes of texts and lengths alone."""
+    call = stmt.value if isinstance(stmt, ast.Expr) else None
+    if not isinstance(call, ast.Call) or roles.names.dotted(call.func) != "?.print" or any(k.arg not in ("sep", "end", "flush") for k in call.keywords):
+        return False
+    inner = [n for a in call.args for n in ast.walk(a)]
+    return not any(isinstance(n, ast.NamedExpr | ast.Await | ast.Yield | ast.YieldFrom) or (isinstance(n, ast.Call) and not _of_texts(roles, n)) for n in inner)
+
+
+def _of_texts(roles: Roles, call: ast.Call) -> bool:
+    if isinstance(call.func, ast.Attribute):
+        return isinstance(call.func.value, ast.Constant) and call.func.attr in ("format", "join")
+    return roles.names.dotted(call.func) in ("?.len", "?.str", "?.repr", "?.sorted")
 
 
 def _sorted_next(roles: Roles, stmt: ast.Assign) -> bool:

@@ -35,10 +35,25 @@ _LABELS = "labels = ['b', 'a', 'b']"
         pytest.param("c = list({'a': 1}.keys())", id="keys in order"),
         pytest.param("c = {'b'}\nc |= set(labels)\nc.update(set(labels))", id="sets of sets"),
         pytest.param("p = os.path.join('a', *labels)", id="a path"),
+        pytest.param("c = list(set(labels))\nprint('missing:', len(c), ', '.join(c))\nfor w in c:\n    print('  ' + w)", id="printed only"),
+        pytest.param("for w in set(labels):\n    print('  {}'.format(w))", id="printed at once"),
     ],
 )
 def test_nothing_to_say(setup: str) -> None:
     assert found("DPM208", setup=f"{_LABELS}\n{setup}") == []
+
+
+@pytest.mark.parametrize(
+    "setup",
+    [
+        pytest.param("c = list(set(labels))\nprint(c)\nd = c[0]", id="printed, and used as well"),
+        pytest.param("c = list(set(labels))\nprint(c.pop())", id="a part is taken out as it is printed"),
+        pytest.param("for w in set(labels):\n    print(w)\nd = w", id="the last that the loop came to"),
+        pytest.param("c = list(set(labels))\nprint(*c, file=open('f', 'w'))", id="into a file"),
+    ],
+)
+def test_what_is_not_only_printed(setup: str) -> None:
+    assert len(found("DPM208", setup=f"{_LABELS}\n{setup}")) == 1
 
 
 @pytest.mark.parametrize(
