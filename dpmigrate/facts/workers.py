@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from dpmigrate.facts.library import SEEDED_STREAMS
@@ -27,11 +27,14 @@ _START = "worker_init_fn"
 
 @dataclass(frozen=True, eq=False, slots=True)
 class WorkerStart:
-    """A ``worker_init_fn``: the expression that gives it, the function where it is of the program, and its parameter for the worker's number."""
+    """A ``worker_init_fn``: the expression that gives it, the function where it is of the program, its parameter for the worker's number,
+    and what a ``functools.partial`` has given to its others.
+    """
 
     given: ast.expr
     function: FunctionNode | ast.Lambda | None = None
     number: str = ""
+    filled: Mapping[str, ast.expr] = field(default_factory=dict)
 
 
 def worker_starts(script: Script) -> list[WorkerStart]:
@@ -53,17 +56,19 @@ def _is_start(key: ast.expr | None) -> bool:
     return isinstance(key, ast.Constant) and key.value == _START
 
 
-def _starts(script: Script, given: ast.expr, node: ast.expr, filled: frozenset[str] = frozenset(), skip: int = 0) -> Iterator[WorkerStart]:
-    """The functions that the expression may be; ``filled`` and ``skip`` are the parameters that a ``functools.partial`` has given."""
+def _starts(script: Script, given: ast.expr, node: ast.expr, by: ast.Call | None = None) -> Iterator[WorkerStart]:
+    """The functions that the expression may be; ``by`` is the ``functools.partial`` that has given some of their parameters."""
     vals = script.values.eval(node)
     for v in vals:
         function = script.values.defs.method(v.cls, "__call__") if v.kind == "object" and v.cls is not None else v.node
         if v.kind == "call" and v.qual == "functools.partial" and isinstance(v.node, ast.Call) and v.node.args:
-            yield from _starts(script, given, v.node.args[0], frozenset(k.arg for k in v.node.keywords if k.arg), len(v.node.args) - 1)
+            yield from _starts(script, given, v.node.args[0], v.node)
         elif v.kind in ("func", "object") and isinstance(function, FunctionNode | ast.Lambda):
             method = int(isinstance(function, FunctionNode) and isinstance(script.names.parent[function], ast.ClassDef))
-            free = [a.arg for a in (*function.args.posonlyargs, *function.args.args)[skip + method :] if a.arg not in filled]
-            yield WorkerStart(given, function, free[0] if free else "")
+            names = [a.arg for a in (*function.args.posonlyargs, *function.args.args)[method:]]
+            filled = {k.arg: k.value for k in by.keywords if k.arg} | dict(zip(names, by.args[1:], strict=False)) if by is not None else {}
+            free = [n for n in names if n not in filled]
+            yield WorkerStart(given, function, free[0] if free else "", filled)
         elif v.kind != "const":
             yield WorkerStart(given)
     if not vals:
@@ -84,7 +89,7 @@ def alike_seeds(script: Script, start: WorkerStart) -> Iterator[AlikeSeed]:
         return
     parts = [p for seed in _given(script, start.function, frozenset()) for p in _made_of(start.function, seed, frozenset())]
     names = [n for p in parts for n in walk(p)]
-    if any(_own(script, n) for n in names):
+    if any(_own(script, start, n) for n in names):
         return
     numbers = [
         n
@@ -141,9 +146,14 @@ def _made_of(function: ast.AST, node: ast.expr, seen: frozenset[str]) -> Iterato
         yield from _made_of(function, value, seen | {name})
 
 
-def _own(script: Script, node: ast.AST) -> bool:
-    """Whether this is another number on each rank: drawn in the worker, or the author's own count of ranks."""
+def _own(script: Script, start: WorkerStart, node: ast.AST) -> bool:
+    """Whether this is another number on each rank: drawn in the worker, or the author's own count of ranks, unless it is seen to be one number for all."""
     if isinstance(node, ast.Call) and script.names.dotted(node.func).startswith(_OWN):
         return True
     name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
-    return (isinstance(node, ast.Attribute) and name == "seed" and "info" in ast.unparse(node.value)) or "rank" in name.lower().split("_")
+    if isinstance(node, ast.Attribute) and name == "seed" and "info" in ast.unparse(node.value):
+        return True
+    if "rank" not in name.lower().split("_"):
+        return False
+    held = script.values.eval(start.filled.get(name, node) if isinstance(node, ast.Name) else node)
+    return not held or any(v.kind != "const" for v in held)

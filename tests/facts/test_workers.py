@@ -93,6 +93,22 @@ def test_seeds_that_are_alike_on_all_ranks(body: str, parts: list[tuple[str, boo
     assert _alike(body) == parts
 
 
+@pytest.mark.parametrize(
+    ("given", "parts"),
+    [
+        pytest.param("rank=0, seed=3", ["rank + seed"], id="one number"),
+        pytest.param("rank=rank, seed=3", ["rank + seed"], id="a variable of one number"),
+        pytest.param("0, 3", ["rank + seed"], id="by place"),
+        pytest.param("rank=int(os.environ['RANK']), seed=3", [], id="what the launcher says"),
+        pytest.param("rank=given, seed=3", [], id="from nowhere"),
+    ],
+)
+def test_a_rank_that_a_partial_gives_is_looked_at(given: str, parts: list[str]) -> None:
+    lines = f"rank = 0\ndef seeding(rank, seed, number):\n    random.seed(rank + seed)\nloader = DataLoader(d, worker_init_fn=partial(seeding, {given}))"
+    found = script(_TRAINING.replace("LINES", lines))
+    assert [ast.unparse(seed.node) for start in worker_starts(found) for seed in alike_seeds(found, start)] == parts
+
+
 def test_what_is_made_elsewhere_is_not_read() -> None:
     found = script(_TRAINING.replace("LINES", "import lib\nloader = DataLoader(d, worker_init_fn=lib.init)"))
     assert [list(alike_seeds(found, start)) for start in worker_starts(found)] == [[]]
