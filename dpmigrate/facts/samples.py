@@ -123,9 +123,13 @@ def _sample(roles: Roles, node: ast.Name, seen: set[Hashable]) -> bool:
     if variable in seen:
         return False
     seen.add(variable)
-    return (bool(roles.loaders_of(node)) and not _about_loader(roles, node)) or any(
-        _bound(roles, b, node, seen) for b in roles.names.bindings(roles.names.scope_of[node], node.id)
-    )
+    bound = list(roles.names.bindings(roles.names.scope_of[node], node.id))
+    if roles.loaders_of(node):
+        if not _about_loader(roles, node):
+            return True
+        if all(b.how == "assign" and not b.path and b.value is not None and roles.loaders_of(b.value) for b in bound):
+            return False  # nothing but a loader; what made it may have the name of a batch: data.DataLoader(…) beside for data in loader
+    return any(_bound(roles, b, node, seen) for b in bound)
 
 
 def _bound(roles: Roles, b: Binding, node: ast.Name, seen: set[Hashable]) -> bool:

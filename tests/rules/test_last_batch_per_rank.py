@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.rules.program import STEP, found, hits
+from tests.rules.program import STEP, found, hits, of
 
 _OUT = STEP + "out = model(x)\n"
 
@@ -38,3 +38,13 @@ def test_what_is_left(end: str, names: str) -> None:
 )
 def test_nothing_to_say(step: str, end: str) -> None:
     assert found("DPM617", epoch_start="hits = 0", step=step, epoch_end=end) == []
+
+
+def test_the_name_of_a_batch_may_be_that_of_the_loader_s_module_too() -> None:
+    lines = [
+        "import torch", "from torch.utils import data", "model = torch.nn.Linear(3, 2)", "opt = torch.optim.SGD(model.parameters(), 0.1)",
+        "loader = data.DataLoader(data.TensorDataset(torch.randn(8, 3)), 4, shuffle=True)", "for epoch in range(2):",
+        "    for i, data in enumerate(loader):", "        loss = model(data[0]).mean()", "        opt.zero_grad()", "        loss.backward()",
+        "        opt.step()", "        done = epoch * len(loader) + i", "    print(done)",
+    ]  # fmt: skip
+    assert of("DPM617", "\n".join(lines)) == []
