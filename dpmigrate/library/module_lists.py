@@ -185,7 +185,7 @@ def _sliced(site: Site, made: Object, part: Object) -> Value:
         held = site.m.heap.read((part.number, name)) or NONE
         bound = site.m.constant(held)
         if bound is None or not isinstance(bound.value, int | None):
-            return site.unknown("which layers of a container these are")
+            return _some(site, made)
         bounds.append(bound.value)
     first, last, step = bounds
     new = site.m.heap.new(
@@ -202,9 +202,17 @@ def _sliced(site: Site, made: Object, part: Object) -> Value:
         last = last - count.more if last < count.more else None
         site.m.slices[new.number] = (made.number, going.Part(first or 0, last))
     if step not in (None, 1) or (first or 0) < 0 or (last or 0) > 0 or count is None:
-        return site.unknown("which layers of a container these are")
+        return _some(site, made)
     site.m.heap.write((new.number, "*"), join(*every))
     counting.told(site.m, new, count.plus((last or 0) - (first or 0)))
+    return value(Ref(new.number))
+
+
+def _some(site: Site, made: Object) -> Value:
+    """A container of layers of another one, where it is not known which: any of them may be left out."""
+    going.picked(site.m, made, site.node, site.frame)
+    new = site.m.heap.new("container", made.name, site.node, site.frame.context, key=(made.number, "some"))
+    site.m.heap.write((new.number, "*"), join(*children(site, made)) or SETTING)
     return value(Ref(new.number))
 
 

@@ -77,6 +77,7 @@ _CLONES = "self.layers = clones(nn.Linear(8, 8), depth)"
 _DICT = "self.layers = nn.ModuleDict({'a': nn.Linear(8, 8), 'b': nn.Linear(8, 8)})"
 _APPENDED = "self.layers = nn.ModuleList()\nfor i in range({}):\n    self.layers.append(nn.Linear(8, 8))"
 _OPTIONS = "self.depth, self.stop = options.depth, options.stop\n"
+_BY_KIND = "layers = []\nfor kind in (8, 0, 8, 0, 8, 0, 8, 0):\n    layers += [nn.Linear(8, 8), nn.ReLU()] if kind else [nn.ReLU()]\nself.layers = nn.Sequential(*layers)"
 _MANY = _OPTIONS + "self.layers = nn.ModuleList([nn.Linear(8, 8) for _ in range(options.depth)])"
 _BETWEEN = "\nself.norms = nn.ModuleList()\nfor i in range(self.depth - 1):\n    self.norms.append(nn.LayerNorm(8))"
 _GROWN = _OPTIONS + "self.layers = nn.ModuleList()\nfor _ in range(self.depth):\n    self.layers.append(nn.Linear(8, 8))"
@@ -135,6 +136,8 @@ def told(made: str, body: str, given: str = "") -> set[str]:
         pytest.param(_MANY, "x = self.layers[self.stop](x)", id="one of any number"),
         pytest.param(_MANY, "for i in range(self.depth - 1):\n    x = self.layers[i](x)", id="any number but one"),
         pytest.param("self.layers = clones(nn.Linear(8, 8), 14)", "x = self.layers[-1](x)", id="the last of many"),
+        pytest.param(_BY_KIND, "x = self.layers[:4](x)", id="the first of a sequence by kinds"),
+        pytest.param(_BY_KIND, "x = self.layers[:4](x)\nx = self.layers[4:-1](x)", id="a sequence by kinds in parts"),
         pytest.param(_GROWN.replace("nn.ModuleList()", "nn.ModuleList([nn.Linear(8, 8)])"), "for i in range(self.depth):\n    x = self.layers[i](x)", id="one before those that are appended"),
         pytest.param("self.layers = clones(nn.Linear(8, 8), 3)", "if not self.training:\n    for layer in self.layers:\n        x = layer(x)", id="used where nothing is trained"),
         pytest.param(_ENDS, "for i, layer in enumerate(self.layers[:-1]):\n    x = self.norms[i](layer(x))", id="ends, without the last"),
