@@ -33,6 +33,9 @@ def path_form(script: Script, node: ast.expr, depth: int = _DEPTH) -> str:
         return f"{_part(script, node.left, depth)}{between}{_part(script, node.right, depth)}"
     if isinstance(node, ast.Call):
         return _called(script, node, depth)
+    listed = _listed(script, node) if depth and isinstance(node, ast.Name | ast.Subscript) else None
+    if listed is not None:
+        return path_form(script, listed, depth - 1)
     if isinstance(node, ast.Name | ast.Attribute) or (isinstance(node, ast.Subscript) and _keyword(script, node) is not None):
         return _variable(script, node, depth)
     return HOLE
@@ -68,6 +71,21 @@ def _variable(script: Script, node: ast.Name | ast.Attribute | ast.Subscript, de
     if len(given) == 1 and HOLE not in given:
         return given.pop()
     return f"<{ast.unparse(node)}@{keys}>"
+
+
+def _listed(script: Script, node: ast.Name | ast.Subscript) -> ast.expr | None:
+    """How a comprehension makes the items of a list, of which this is one: ``paths[i]``, ``path`` of ``for path in paths``."""
+    whole: ast.AST | None = None
+    if isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Slice):
+        whole = node.value
+    elif isinstance(node, ast.Name):
+        bound = list(script.names.bindings(script.names.scope_of[node], node.id))
+        whole = bound[0].value if len(bound) == 1 and bound[0].how == "for" and bound[0].path == ("*",) else None
+    if not isinstance(whole, ast.Name):
+        return None
+    made = list(script.names.bindings(script.names.scope_of[whole], whole.id))
+    only = made[0] if len(made) == 1 and made[0].how == "assign" and not made[0].path else None
+    return only.value.elt if only is not None and isinstance(only.value, ast.ListComp) else None
 
 
 def _handed(script: Script, node: ast.Name | ast.Attribute | ast.Subscript) -> list[ast.expr]:

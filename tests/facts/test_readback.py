@@ -51,6 +51,20 @@ def test_paths_that_calls_give(end: str) -> None:
     assert ast.unparse(call) == "np.load('b.npy')"
 
 
+@pytest.mark.parametrize(
+    "read",
+    [
+        pytest.param("for i in range(len(paths)):\n    x = np.load(paths[i])", id="by number"),
+        pytest.param("for path in paths:\n    x = np.load(path)", id="each"),
+    ],
+)
+def test_paths_of_a_list(read: str) -> None:
+    end = f"for name in ('a', 'b'):\n    np.save('kept/' + name + '.npy', model)\npaths = ['kept/' + n + '.npy' for n in ('a', 'b')]\n{read}"
+    found = script(program(imports="import numpy as np", end=end))
+    (call,) = read_backs(found)
+    assert ast.unparse(waits_at(found, call)) == read
+
+
 def test_another_path_than_calls_give() -> None:
     end = "def keep(**kwargs):\n    np.save(kwargs['path'], model)\nkeep(path='a.npy', other='c.npy')\nkeep(path='b.npy')\nx = np.load('c.npy')"
     assert list(read_backs(script(program(imports="import numpy as np", end=end)))) == []
