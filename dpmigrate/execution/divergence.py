@@ -83,10 +83,13 @@ def differing(v: Value, parted: Parting, *, keep_sums: bool = False) -> Value:
 
 
 def _same_rows(v: Value) -> bool:
-    """Whether a value is the rank's rows in any case, laid out in one way."""
-    found = {a.placement for a in v if isinstance(a, Data) and a.kind == "tensor"}
-    one = next(iter(found)) if len(found) == 1 and all(isinstance(a, Data) and a.kind == "tensor" for a in v) else None
-    return one is not None and one.kind is Kind.ROWS and not (one.ragged or one.padded)
+    """Whether a value is the rank's rows in any case, laid out in one way; by padding they may lie as
+    the rank's own batch has them, which their join says.
+    """
+    if not v or not all(isinstance(a, Data) and a.kind == "tensor" for a in v):
+        return False
+    one = placements.joined(atom_placement(a)._replace(padded=False) for a in v)
+    return one.kind is Kind.ROWS and not one.ragged and one.times > 0 and one.segments > 0
 
 
 def by_padding(count: Value, node: ast.AST) -> Parting | None:

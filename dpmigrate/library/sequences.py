@@ -15,12 +15,14 @@ from dpmigrate.execution.values import (
     NONE,
     NOTHING,
     Data,
+    Origin,
     Value,
     const,
     data,
     items,
     known,
     only,
+    origins,
     placement_of,
 )
 from dpmigrate.library.axes import rows_of
@@ -33,6 +35,8 @@ ATTENDING = (
     "MultiheadAttention", "Transformer", "TransformerEncoder", "TransformerDecoder",
     "TransformerEncoderLayer", "TransformerDecoderLayer",
 )  # fmt: skip
+#: the origin of last states that have gone through what a rank's batch is padded with
+_LAST = "last states over padding"
 #: the place of ``batch_first`` among the arguments of a layer
 _PLACES = {
     "LSTM": 4, "GRU": 4, "RNN": 5, "MultiheadAttention": 8, "Transformer": 9,
@@ -82,6 +86,9 @@ def recurrent(site: Site, made: Object, name: str) -> Value:
         return site.unknown(f"whether {name} takes the samples first")
     found = rows_of(first)
     states = _states(site, state)
+    given = data(state or NOTHING, deep=True)
+    if read := tuple(d for d in given if any(o.word == _LAST and o.node is not site.node for o in origins(d.origin))):
+        site.event(PADDING, given=read)
     if found is None:
         p = placements.elementwise([placement_of(first), *states])
         axes = next((a.axes for a in first if isinstance(a, Data)), None)
@@ -105,6 +112,8 @@ def recurrent(site: Site, made: Object, name: str) -> Value:
         site.event(PADDING, given=first)
     joined = placements.joined([p._replace(axis=1, ragged=False, times=1), *_rows(states)])
     last = _made(site, joined._replace(axis=1), 3, "tensor")
+    if p.padded and not packs:
+        last = tuple(a._replace(origin=Origin(site.node, _LAST, a.origin)) if isinstance(a, Data) else a for a in last)
     last = with_lengths(last, [_layers(site, made), None, _features(site, made)])
     each = _made(site, p, 2 if packs else 3, "packed" if packs else "tensor")
     return _with_states(name, each, last)

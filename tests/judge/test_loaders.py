@@ -291,3 +291,63 @@ _STEPS = "loss = 0\n    for t in range({count}):\n        out, h = decoder(x[:, 
 def test_loops_as_long_as_the_padding(step: str, invariant: str) -> None:
     found = {f.invariant for f in judged(result(end=_DECODED.format(step=step))).faults} & {parted.NAME, totals.NAME, totals.APART}
     assert (invariant in found) if invariant else not found
+
+
+_TRANSLATED = """\
+import random
+
+
+class Lines(torch.utils.data.Dataset):
+    def __len__(self):
+        return 64
+
+    def __getitem__(self, i):
+        return torch.arange(5 + i % 20) % 7
+
+
+def collate(batch):
+    return nn.utils.rnn.pad_sequence(batch)
+
+
+class Translator(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.letters = nn.Embedding(7, 4)
+        self.reader = nn.GRU(4, 4)
+        self.writer = nn.GRU(4, 4)
+        self.out = nn.Linear(4, 7)
+
+    def forward(self, x):
+        found = torch.zeros(x.shape[0], x.shape[1], 7)
+        {begin}
+        letter = x[0]
+        for t in range(1, x.shape[0]):
+            each, h = self.writer(self.letters(letter).unsqueeze(0), h)
+            found[t] = self.out(each.squeeze(0))
+            letter = x[t] if {chosen} else found[t].argmax(1)
+        return found
+
+
+translator = ddp.wrap(Translator())
+own = Lines()
+for x in DataLoader(own, batch_size=ddp.local_batch(16), sampler=ddp.DistributedSampler(own), collate_fn=collate):
+    found, words = translator(x)[1:].view(-1, 7), x[1:].view(-1)
+    {loss}.backward()
+"""
+_OF_WORDS = "ddp.weighted_mean(nn.functional.cross_entropy(found, words, ignore_index=0), ddp.weight_of(words, ignore_index=0))"
+_PLAIN = "h = torch.zeros(1, x.shape[1], 4)"
+_READ = "_, h = self.reader(self.letters(x))"
+
+
+@pytest.mark.parametrize(
+    ("begin", "chosen", "reads"),
+    [
+        pytest.param(_PLAIN, "True", False, id="a table with places first"),
+        pytest.param(_READ, "random.random() < 0.5", True, id="a draw says whether padded rows go on"),
+        pytest.param(_READ, "t % 2", True, id="states that have gone through padding"),
+    ],
+)
+def test_outputs_of_a_decoder_that_are_stored_by_place(begin: str, chosen: str, reads: bool) -> None:
+    found = judged(result(end=_TRANSLATED.format(begin=begin, chosen=chosen, loss=_OF_WORDS)))
+    assert not found.faults
+    assert bool([s for s in found.assumed if "goes by the padding" in s]) is reads
