@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from dpmigrate.execution import placements
@@ -80,10 +81,21 @@ def _by_function(site: Site, collate: Value, one: Value, loader: int) -> Value:
     before = site.m.heap.read(at) or NONE
     site.m.heap.write(at, value(Ref(loader)))
     site.m.heap.write(collating.filling(site.m), NONE)
-    result = site.m.call(collate, Arguments([given]), site.node, site.frame)
+    result = _apart_from_turns(site, lambda: site.m.call(collate, Arguments([given]), site.node, site.frame))
     site.m.heap.write(at, before)
     constants = seen and collating.followed(site.deep(result))
     return as_rows(site, result or SETTING, loader, collated=False, more=0, constants=constants)
+
+
+def _apart_from_turns(site: Site, put_together: Callable[[], Value]) -> Value:
+    """What a function makes of the samples of a batch, whichever turn of a loop takes it: the samples
+    lie in it as it says, and that the turn is the rank's own is said of the batch as a whole.
+    """
+    outer, turns = list(site.m.control), list(site.m.turns)
+    site.m.control[:], site.m.turns[:] = [None] * len(outer), []
+    made = put_together()
+    site.m.control[:], site.m.turns[:] = [new or old for new, old in zip(site.m.control, outer, strict=True)], turns
+    return made
 
 
 def begun(site: Site) -> Value:

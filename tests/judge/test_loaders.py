@@ -351,3 +351,22 @@ def test_outputs_of_a_decoder_that_are_stored_by_place(begin: str, chosen: str, 
     found = judged(result(end=_TRANSLATED.format(begin=begin, chosen=chosen, loss=_OF_WORDS)))
     assert not found.faults
     assert bool([s for s in found.assumed if "goes by the padding" in s]) is reads
+
+
+@pytest.mark.parametrize("samples", ["batch", "[x for x in batch]"])
+def test_whole_batches_that_are_padded_lie_as_their_function_says(samples: str) -> None:
+    program = _TRANSLATED.format(begin=_PLAIN, chosen="True", loss=_OF_WORDS).replace("pad_sequence(batch)", f"pad_sequence({samples})")
+    measured = """
+total = 0
+with torch.no_grad():
+    whole = DataLoader(own, batch_size=16, collate_fn=collate)
+    for x in ddp.shard(whole):
+        found = translator.module(x)
+        total += nn.functional.cross_entropy(found[1:].view(-1, 7), x[1:].view(-1), ignore_index=0).item()
+total = ddp.sum_all(total)
+if total / len(whole) < 1:
+    raise SystemExit
+"""
+    found = judged(result(end=program + measured))
+    assert not found.faults
+    assert not [s for s in found.assumed if "needs at least" in s]
