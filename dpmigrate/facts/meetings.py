@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from dpmigrate.facts.fetched import first_on_main, under_main_first
 from dpmigrate.facts.fresh import found_in_directories
 from dpmigrate.facts.names import FunctionNode, Loop, position
 from dpmigrate.facts.nodes import walk
@@ -48,14 +49,12 @@ def late_listings(script: Script) -> Iterator[ast.Call]:
 
 def waits_for_files(script: Script) -> Iterator[tuple[ast.Call, ast.stmt]]:
     """The calls that read what rank 0 may just have written, with the statement before which the ranks wait for it."""
-    for call in dict.fromkeys((*late_listings(script), *late_loads(script), *loaded_back(script))):
-        yield call, script.names.statement(call)
-    known = list(read_backs(script))
-    for call in known:
-        yield call, waits_at(script, call)
-    for call in asked_back(script):
-        if call not in known:
-            yield call, script.names.statement(call)
+    found = {call: script.names.statement(call) for call in (*late_listings(script), *late_loads(script), *loaded_back(script))}
+    known = {call: waits_at(script, call) for call in read_backs(script)}
+    asked = {call: script.names.statement(call) for call in asked_back(script) if call not in known}
+    places = [*found.items(), *known.items(), *asked.items()]
+    first = first_on_main(script) if places else frozenset()
+    yield from (p for p in places if not under_main_first(script, p[0], first))  # under ddp.main_first() rank 0 would wait for ranks that wait for it
 
 
 def after_training(script: Script, node: ast.AST, seen: frozenset[ast.AST]) -> bool:

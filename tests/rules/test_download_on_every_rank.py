@@ -283,3 +283,41 @@ def test_data_sets_that_prepare_their_files(base: str, methods: str, prepares: b
     if prepares:
         lines = [one.strip() for one in whole(**parts).splitlines()]
         assert lines[lines.index("roads = Roads('data')") - 1] == "with ddp.main_first():"
+
+
+DIGITS = """
+class Digits(torch.utils.data.Dataset):
+    def __init__(self, root, download=False):
+        self.root = root
+        if download:
+            self.download()
+        if not self.there():
+            raise RuntimeError("no files")
+        self.x = torch.load(os.path.join(root, "train.pt"))
+    def __len__(self):
+        return len(self.x)
+    def __getitem__(self, i):
+        return self.x[i]
+    def there(self):
+        return os.path.exists(os.path.join(self.root, "train.pt"))
+    def download(self):
+        if self.there():
+            return
+        os.makedirs(self.root, exist_ok=True)
+        torch.save(torch.randn(64, 8), os.path.join(self.root, "train.pt"))
+"""
+
+
+@pytest.mark.parametrize(
+    ("setup", "waits"),
+    [
+        pytest.param("digits = Digits('data', download=True)", False, id="rank 0 runs all of it first"),
+        pytest.param("digits = Digits('data', download=True)\nagain = Digits('data')", True, id="read elsewhere as well"),
+    ],
+)
+def test_what_rank_0_runs_first_is_not_waited_for_inside(setup: str, waits: bool) -> None:
+    parts = {"imports": "import os", "defs": DIGITS, "setup": setup}
+    assert found("DPM508", **parts) == ["digits = Digits('data', download=True)"]
+    assert bool(found("DPM402", **parts)) is waits
+    if not waits:
+        assert "with ddp.main_first():" in whole(**parts) and "ddp.barrier()" not in whole(**parts)
