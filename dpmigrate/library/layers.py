@@ -26,7 +26,7 @@ from dpmigrate.execution.values import (
     value,
 )
 from dpmigrate.library import detection, sequence_models
-from dpmigrate.library.axes import on_axes, rows_of
+from dpmigrate.library.axes import on_axis, rows_of
 from dpmigrate.library.collating import assembled, filled_up, filling
 from dpmigrate.library.copies import copy_of
 from dpmigrate.library.effects import cut
@@ -188,9 +188,8 @@ def padded(site: Site) -> Value:
     if mode in _BEHIND and found.placement.axis == 0:
         return site.data(found.placement, axes=found.axes, keep_axes=False)
     pairs = [listed[i : i + 2] for i in range(0, len(listed), 2)]
-    hits = reversed(on_axes(list(range(-len(pairs), 0)), found))
-    for pair, behind in zip(pairs, hits, strict=True):
-        hit = pair != [const(0), const(0)] and behind
+    for i, pair in enumerate(pairs):
+        hit = pair != [const(0), const(0)] and on_axis(-1 - i, found)
         if hit is None:
             return site.unknown("which axes are padded")
         if hit:
