@@ -76,9 +76,10 @@ def cat(at: int = 1, default: int = 0) -> Effect:
     """Tensors put end to end along an axis; ``at`` is the place of the argument, -1 for none."""
 
     def effect(site: Site) -> Value:
-        parts, exact = parts_of(site)
-        if exact and not all(parts):
+        listed = site.m.known_elements(site.get(0, "tensors") or NOTHING)
+        if listed and not all(listed):
             return NOTHING  # a call in the list that goes no further: a block of a U-Net that is inside of itself
+        parts, exact = parts_of(site)
         behind(site, parts[0] if exact and parts else ())
         p, found = joined_rows(parts)
         each = rows_in_list(site)
