@@ -172,7 +172,7 @@ def _is_plain(atom: Atom) -> bool:
 
 
 def _within_place(outer: ast.AST, node: ast.Attribute) -> bool:
-    """Whether a call or a statement, of another copy of the tree, is that of an attribute: both begin with the same object."""
+    """Whether an attribute stands in a call or a statement that may be of another copy of the tree."""
     return any(isinstance(n, ast.Attribute) and n.attr == node.attr and span(n) == span(node) for n in walk(outer))
 
 

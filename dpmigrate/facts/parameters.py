@@ -127,31 +127,28 @@ def _changes(script: Script, call: ast.Call) -> bool:
 def _switched(script: Script) -> Vals:
     """The wrapped models that are frozen and thawed as wholes: frozen there is nothing to reduce, and thawed they are as DDP has seen them."""
     given: dict[Val, set[bool | None]] = {}
-    for node in script.names.nodes:
-        value: ast.expr | None = None
-        models: Vals = frozenset()
-        if isinstance(node, ast.Attribute) and node.attr == "requires_grad" and isinstance(stmt := script.names.parent[node], ast.Assign):
-            value, models = stmt.value, _whole(script, node.value)
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "requires_grad_":
-            value = script.argument(node, "requires_grad", 0) or ast.Constant(True)
-            models = script.roles.model_vals(node.func.value) | _whole(script, node.func.value)
+    for target, flag, called in _flags(script):
+        models = _whole(script, target) | (script.roles.model_vals(target) if called else frozenset())  # as an attribute of a module it does nothing
         for v in models:
-            given.setdefault(v, set()).add(value.value if isinstance(value, ast.Constant) and isinstance(value.value, bool) else None)
+            given.setdefault(v, set()).add(flag.value if isinstance(flag, ast.Constant) and isinstance(flag.value, bool) else None)
     before = {v for v, values in given.items() if v.kind != "wrapped" and values != {True}} | _frozen_in_part(script)  # when DDP looks at them
     return frozenset(v for v, values in given.items() if values != {False} and not script.values.inner(v) & before)
+
+
+def _flags(script: Script) -> Iterator[tuple[ast.expr, ast.expr, bool]]:
+    """What is given or denied gradients, with the flag, and whether by a call: ``p.requires_grad = flag``, ``p.requires_grad_(flag)``."""
+    for node in script.names.nodes:
+        stmt = script.names.parent.get(node)
+        if isinstance(node, ast.Attribute) and node.attr == "requires_grad" and isinstance(node.ctx, ast.Store) and isinstance(stmt, ast.Assign):
+            yield node.value, stmt.value, False
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "requires_grad_":
+            yield node.func.value, script.argument(node, "requires_grad", 0) or ast.Constant(True), True
 
 
 def _frozen_in_part(script: Script) -> Vals:
     """The bare models of which some parameters are frozen, or may be: ``model.fc.requires_grad_(False)``, ``p.requires_grad = n in kept``."""
     found: Vals = frozenset()
-    for node in script.names.nodes:
-        stmt = script.names.parent.get(node)
-        if isinstance(node, ast.Attribute) and node.attr == "requires_grad" and isinstance(stmt, ast.Assign) and isinstance(node.ctx, ast.Store):
-            target, flag = node.value, stmt.value
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "requires_grad_":
-            target, flag = node.func.value, script.argument(node, "requires_grad", 0) or ast.Constant(True)
-        else:
-            continue
+    for target, flag, _ in _flags(script):
         if not (isinstance(flag, ast.Constant) and flag.value is True) and not script.roles.model_vals(target) | _whole(script, target):
             found |= frozenset(x for v in _parted(script, target, _DEPTH) for x in script.values.inner(v))
     return found

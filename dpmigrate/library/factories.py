@@ -56,6 +56,7 @@ def factory(site: Site) -> Value:
     made = _made(site, placement, [*sizes, *filled], axes, filled)
     if placement.kind not in placements.EQUAL or not sizes:
         return made
+    # what has no rows yet may grow; of two or three axes are the states of recurrent layers, and nobody asks for others
     return with_lengths(made, _written_out(sizes)) if known(sizes[0]) == 0 or 2 <= axes <= 3 else made
 
 

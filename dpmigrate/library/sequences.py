@@ -99,8 +99,8 @@ def recurrent(site: Site, made: Object, name: str) -> Value:
     lying = p.kind is Kind.ROWS and p.axis == axis and found.axes != 2
     if packs:
         lying = len(packs) == len(first)
-    if lying and (count := _counted(site, first, state, 1)):
-        return site.unknown(f"{name} with states of {count} samples, a number in the program that a rank's batch does not have")
+    if lying and (counted := _counted(site, name, first, state, 1)):
+        return counted
     fits = all(q.kind in placements.EQUAL or (q.kind is Kind.ROWS and q.axis == 1) for q in states)
     if not lying or not fits:
         lost = any(q.kind is Kind.UNKNOWN for q in states)
@@ -161,10 +161,10 @@ def _states(site: Site, state: Value | None) -> list[Placement]:
     return [placement_of(site.flat(v)) for v in each]
 
 
-def _counted(site: Site, given: Value, state: Value | None, axis: int) -> int:
-    """For how many samples the states are that a recurrent layer begins with, where that is a number that the
-    program has written out: the batch of a rank has fewer. 0 where it is not, and where the loader has batches of
-    as many: those of an evaluation, and of all ranks where each keeps the batch size.
+def _counted(site: Site, name: str, given: Value, state: Value | None, axis: int) -> Value | None:
+    """What a recurrent layer gives that begins with states for a number of samples which the program has written
+    out: the batch of a rank has fewer. None where the states are others, and where the loader has batches of as
+    many: those of an evaluation, and of all ranks where each keeps the batch size.
     """
     loaders = {n for d in data(given) for n in d.sources}
     whole = {known(site.m.heap.read((n, "batch_size")) or NOTHING) for n in loaders}
@@ -172,8 +172,8 @@ def _counted(site: Site, given: Value, state: Value | None, axis: int) -> int:
     for d in (d for v in (listed if listed is not None else [state or NOTHING]) for d in data(site.flat(v))):
         count = d.lengths[axis] if d.placement.kind is not Kind.ROWS and len(d.lengths) > axis else None
         if count is not None and count > 1 and count not in whole:
-            return count
-    return 0
+            return site.unknown(f"{name} with states of {count} samples, a number in the program that a rank's batch does not have")
+    return None
 
 
 def _made(site: Site, p: Placement, axes: int | None, kind: str) -> Value:
@@ -191,8 +191,8 @@ def cell(site: Site, name: str) -> Value:
     first, state = site.flat(site.get(1, "input") or NOTHING), site.get(2, "hx")
     found, states = rows_of(first), _states(site, state)
     lying = [placement_of(first), *states]
-    if placement_of(first).kind is Kind.ROWS and (count := _counted(site, first, state, 0)):
-        return site.unknown(f"{name} with states of {count} samples, a number in the program that a rank's batch does not have")
+    if placement_of(first).kind is Kind.ROWS and (counted := _counted(site, name, first, state, 0)):
+        return counted
     p = placements.elementwise(lying)
     if p.kind is Kind.ROWS and (p.axis != 0 or (found is not None and found.axes == 1)):
         p = placements.PER_RANK

@@ -128,7 +128,7 @@ class NoValue(Nothing):
         return Nothing()
 
     def __getattr__(self, name: str) -> Nothing:
-        return getattr(Nothing(), name)  # type: ignore[no-any-return]
+        return Nothing().__getattr__(name)
 
 
 def main_only(factory: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
