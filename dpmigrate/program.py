@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import ast
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TypeVar, cast
 
 from dpmigrate.lines import Lines
 from dpmigrate.model import Problem, Span, is_main_guard
 from dpmigrate.source import Source
+
+#: a kind of node
+N = TypeVar("N", bound=ast.AST)
 
 #: what the import statements mean: (index of the file, dotted name as it stands there) -> index of the file that it names
 Links = Mapping[tuple[int, str], int]
@@ -117,6 +121,18 @@ class Program:
     def imported(self) -> tuple[ast.Module, ...]:
         """The modules that the script imports, in the order in which they run."""
         return tuple(p.tree for p in self.parts[:-1])
+
+    @cached_property
+    def _by_kind(self) -> Mapping[type[ast.AST], Sequence[ast.AST]]:
+        found: dict[type[ast.AST], list[ast.AST]] = {}
+        for part in self.parts:
+            for node in ast.walk(part.tree):
+                found.setdefault(type(node), []).append(node)
+        return found
+
+    def every(self, kind: type[N]) -> Sequence[N]:
+        """All nodes of one kind, file by file; of each file those first that stand in fewer others."""
+        return cast("Sequence[N]", self._by_kind.get(kind, ()))
 
     @cached_property
     def _firsts(self) -> list[int]:

@@ -122,7 +122,7 @@ def _sums(program: Program) -> dict[ast.AST, ast.expr]:
     a variable.
     """
     found: dict[ast.AST, ast.expr] = {}
-    for node in (n for p in program.parts for n in ast.walk(p.tree) if isinstance(n, ast.Assign)):
+    for node in program.every(ast.Assign):
         if len(node.targets) == 1 and (isinstance(node.value, ast.BinOp) or _puts_together(node.value)):
             target = ast.unparse(node.targets[0])
             if any(isinstance(n, ast.expr) and ast.unparse(n) == target for n in ast.walk(node.value)):

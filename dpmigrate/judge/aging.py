@@ -51,7 +51,7 @@ class Aging(Accumulating):
 @lru_cache(maxsize=4)
 def _in_generators(program: Program) -> frozenset[ast.AST]:
     """The loops of the program's generators, which go on where they were left: with marks they do not settle."""
-    functions = (n for p in program.parts for n in ast.walk(p.tree) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef))
+    functions = (*program.every(ast.FunctionDef), *program.every(ast.AsyncFunctionDef))
     each = ([*ast.walk(f)] for f in functions)
     return frozenset(n for nodes in each if any(isinstance(y, ast.Yield | ast.YieldFrom) for y in nodes) for n in nodes)
 

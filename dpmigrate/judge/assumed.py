@@ -213,7 +213,7 @@ def _drawn_so_far(trial: Trial) -> Iterator[str]:
     the place in another list. The first of each method.
     """
     written = {e.node for e in trial.result.trace.of("attribute") if e.values["of a sample"] == const(True)}
-    functions = [n for p in trial.result.program.parts for n in ast.walk(p.tree) if isinstance(n, ast.FunctionDef)] if written else []
+    functions = trial.result.program.every(ast.FunctionDef) if written else []
     for nodes in (list(ast.walk(f)) for f in functions):
         read = {n: ast.unparse(n) for n in nodes if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load)}
         for stmt in nodes:

@@ -29,7 +29,7 @@ def faults(trial: Trial) -> Iterator[Fault]:
 
 def _optional(execution: Execution) -> set[str]:
     """The names of imports that may fail: ``try: import wandb``."""
-    tried = (n for p in execution.program.parts for n in ast.walk(p.tree) if isinstance(n, ast.Try))
+    tried = execution.program.every(ast.Try)
     imports = (s for t in tried for s in t.body if isinstance(s, ast.Import | ast.ImportFrom))
     return {(a.asname or a.name).split(".")[0] for s in imports for a in s.names}
 

@@ -42,7 +42,7 @@ _GIVEN = frozenset({"CUDA_VISIBLE_DEVICES", "MASTER_ADDR", "MASTER_PORT", "RANK"
 
 def _set_by_launcher(trial: Trial) -> Iterator[tuple[ast.AST, str]]:
     """Where such a variable is set to what is written in the program: ``os.environ["RANK"] = "0"``."""
-    nodes = (n for p in trial.result.program.parts for n in ast.walk(p.tree) if isinstance(n, ast.Assign))
+    nodes = trial.result.program.every(ast.Assign)
     for node in nodes:
         for target in node.targets:
             if not isinstance(target, ast.Subscript) or ast.unparse(target.value).rpartition(".")[2] != "environ":

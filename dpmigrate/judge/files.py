@@ -192,7 +192,7 @@ def _asked_before_turns(trial: Trial) -> Iterator[Fault]:
     others ask, and waits for them in vain.
     """
     assert isinstance(trial.result, Judged)
-    tests = (n for p in trial.result.program.parts for n in ast.walk(p.tree) if isinstance(n, ast.If))
+    tests = trial.result.program.every(ast.If)
     asking = [t for t in tests if any(n in trial.result.questions for n in _by_all(t.test))]
     turns = {e.node for e in trial.result.trace.of("collective") if e.values["name"] == const("main_first")}
     for test in asking:

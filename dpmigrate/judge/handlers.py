@@ -32,7 +32,7 @@ def faults(trial: Trial) -> Iterator[Fault]:
 def _raised_by_all(trial: Trial, handler: ast.ExceptHandler) -> bool:
     """Whether the program itself raises what a handler takes, an exception of its own, and all ranks do so together."""
     kinds = {_word(k) for k in (handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]) if k is not None}
-    own = {n.name for p in trial.result.program.parts for n in ast.walk(p.tree) if isinstance(n, ast.ClassDef)}
+    own = {n.name for n in trial.result.program.every(ast.ClassDef)}
     events = [e for e in trial.result.trace.of("raise") if isinstance(e.node, ast.Raise) and e.node.exc is not None and _word(e.node.exc) in kinds]
     return bool(events) and kinds <= own and all(e.parted is None for e in events)
 

@@ -72,9 +72,7 @@ class Judged(Wrapping, Handling, Lying):
         #: where rank 0 writes a file that others may still be reading
         self.rewritten: dict[ast.AST, None] = {}
         #: the functions and methods of the program
-        self.own_names = frozenset(
-            n.name for p in program.parts for n in ast.walk(p.tree) if isinstance(n, ast.FunctionDef)
-        )
+        self.own_names = frozenset(n.name for n in program.every(ast.FunctionDef))
         #: whether each rank has drawn numbers of its own since samples were asked for
         self.drew = False
         #: the loaders for whose samples each rank draws numbers of its own

@@ -43,7 +43,7 @@ def _elsewhere(layer: Object) -> bool:
 
 def sets_default(program: Program) -> bool:
     """Whether the program sets the device on which new tensors are made."""
-    named = (n for p in program.parts for n in ast.walk(p.tree) if isinstance(n, ast.Attribute))
+    named = program.every(ast.Attribute)
     return any(n.attr in ("set_default_device", "set_default_tensor_type") for n in named)
 
 

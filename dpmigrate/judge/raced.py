@@ -20,7 +20,7 @@ _WORDS = "some ranks may not come here: they ask for a file that rank 0 may have
 def faults(trial: Trial) -> Iterator[Fault]:
     """What ranks do together under a test for a file that rank 0 writes next, without having met them."""
     asked = set(asked_before_writing(trial.result))
-    tests = [n for p in trial.result.program.parts for n in ast.walk(p.tree) if isinstance(n, ast.If)] if asked else []
+    tests = trial.result.program.every(ast.If) if asked else []
     racing = [t for t in tests if any(n in asked for n in ast.walk(t.test))]
     dependent = [(test, frozenset(_decided(trial.result, test))) for test in racing]
     for event in trial.result.trace.of("collective") if dependent else ():

@@ -270,7 +270,7 @@ def peeks(program: Program) -> frozenset[ast.AST]:
     order, and is told the same epoch.
     """
     found: set[ast.AST] = set()
-    for node in (n for p in program.parts for n in ast.walk(p.tree) if isinstance(n, ast.Call)):
+    for node in program.every(ast.Call):
         inner = node.args[0] if node.args else None
         names = [c.func.id for c in (node, inner) if isinstance(c, ast.Call) and isinstance(c.func, ast.Name)]
         if names == ["next", "iter"] and inner is not None:

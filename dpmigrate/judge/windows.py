@@ -20,7 +20,7 @@ def faults(trial: Trial) -> Iterator[Fault]:
     """Loops that step, in a block that was asked before the first turn."""
     trace = trial.result.trace
     asked = {e.node for e in trace.of("judge runtime") if e.values["name"] == const("accumulate")}
-    blocks = (n for p in trial.result.program.parts for n in ast.walk(p.tree) if isinstance(n, ast.With))
+    blocks = trial.result.program.every(ast.With)
     for block in blocks:
         calls = [i.context_expr for i in block.items if i.context_expr in asked]
         if not any(map(_depends, calls)):

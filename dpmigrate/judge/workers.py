@@ -148,7 +148,7 @@ def _begun(loader: ast.Call, program: Program) -> Iterator[ast.AST]:
     given = [g.args[0] if isinstance(g, ast.Call) and last_name(g.func) == "partial" and g.args else g for g in given]
     yield from (g for g in given if isinstance(g, ast.Lambda))
     names = {last_name(g) for g in given if isinstance(g, ast.Name | ast.Attribute)}
-    nodes = (n for p in program.parts for n in ast.walk(p.tree) if isinstance(n, ast.FunctionDef))
+    nodes = program.every(ast.FunctionDef)
     yield from (n for n in nodes if n.name in names and not _is_method(n))
 
 
