@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dpmigrate.facts.definitions import through
-from dpmigrate.facts.names import FunctionNode
+from dpmigrate.facts.held import latest
+from dpmigrate.facts.names import FunctionNode, Names
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.values import NONE, Val, Vals
 
@@ -60,10 +61,20 @@ def _inside(roles: Roles, cls: ast.ClassDef) -> ast.expr | None:
         return None
     body = [s for s in method.body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
     source = _yielded(body) if any(isinstance(n, ast.Yield | ast.YieldFrom) for n in walk(method)) else _returned(roles, body)
-    while source is not None and (inner := through(names, source)) is not None:
+    while source is not None and (inner := through(names, source) or _assigned(names, source)) is not None:
         source = inner
     own = isinstance(source, ast.Attribute) and isinstance(source.value, ast.Name) and source.value.id == method.args.args[0].arg
     return source if own else None
+
+
+def _assigned(names: Names, node: ast.expr) -> ast.expr | None:
+    """What a variable was given before that nothing else reads: ``batches = iter(self.loader)``."""
+    if not isinstance(node, ast.Name):
+        return None
+    scope = names.scope_of[node]
+    reads = [n for n in names.uses(scope, node.id) if isinstance(n.ctx, ast.Load)]
+    given = latest(names, node, [*names.bindings(scope, node.id)]) if len(reads) == 1 else None
+    return given.value if given is not None and isinstance(given.value, ast.expr) and not given.path else None
 
 
 def _yielded(body: list[ast.stmt]) -> ast.expr | None:

@@ -48,6 +48,7 @@ def _sources(found: list[BatchLoop]) -> list[str]:
         pytest.param(_PLAIN, id="a generator"),
         pytest.param("for i, batch in enumerate(self.loader):\n    batch = batch.cuda()\n    yield batch\n", id="numbered"),
         pytest.param("yield from self.loader\n", id="handed on"),
+        pytest.param("batches = iter(self.loader)\nfor batch in batches:\n    yield batch.cuda()\n", id="a variable"),
         pytest.param("return iter(self.loader)\n", id="its own iterator"),
         pytest.param("return map(torch.neg, self.loader)\n", id="a map"),
         pytest.param("return (b.cuda() for b in self.loader)\n", id="a generator expression"),
@@ -71,6 +72,9 @@ def test_the_batches_are_those_of_the_loader(iterates: str) -> None:
         pytest.param("return (b for b in self.loader if len(b) > 1)\n", id="chosen by an expression"),
         pytest.param("return map(torch.add, self.loader, other)\n", id="a map of two"),
         pytest.param("for batch in [1, 2]:\n    yield batch\n", id="no loader"),
+        pytest.param("batches = iter(self.loader)\nnext(batches)\nfor batch in batches:\n    yield batch\n", id="all but the first"),
+        pytest.param("if ask():\n    batches = iter(self.loader)\nfor batch in batches:\n    yield batch\n", id="perhaps not given"),
+        pytest.param("batches, n = iter(self.loader), 0\nfor batch in batches:\n    yield batch\n", id="given with another"),
     ],
 )
 def test_other_batches_than_the_loaders(iterates: str) -> None:
