@@ -53,6 +53,7 @@ from dpmigrate.judge.notes import (
 )
 from dpmigrate.judge.path_forms import Forms
 from dpmigrate.judge.wrapping import Wrapping
+from dpmigrate.library.collating import filled_up
 from dpmigrate.library.files import FIRST, MADE_BEFORE
 from dpmigrate.library.module_tree import is_module
 from dpmigrate.library.runtime import OF_MAIN
@@ -136,6 +137,9 @@ class Judged(Wrapping, Handling, Lying):
         """An operator; what the number of ranks multiplies is a number."""
         if isinstance(op, ast.Mult):
             multiplied(self, left, right, node, frame)
+            for listed, count in ((left, right), (right, left)):
+                if any(o.kind == "list" for o in self.objects(listed)):
+                    filled_up(self, count)
         result = super().operate(op, left, right, node, frame, carries=carries)
         return left_on_cpu.carried(self, result, (*left, *right))
 

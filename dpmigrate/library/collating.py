@@ -56,13 +56,21 @@ def filling(m: Machine) -> tuple[int, str]:
     return m.heap.number(("batches",)), "filled up"
 
 
-def filled_up(site: Site, size: Value) -> bool:
-    """Whether samples are filled up to a size that a rank's samples have together; it is noted then."""
+def filled_up(m: Machine, size: Value) -> bool:
+    """Whether samples are filled up to a size that a rank's samples have together; it is noted then.
+
+    A number of one sample alone, as how much is missing of a size that is given, is none.
+    """
     own = any(d.placement.kind in (Kind.PER_RANK, Kind.PARTIAL) for d in data(size))
-    found = own and bool(assembled(site.m))
+    found = own and bool(assembled(m))
     if found:
-        site.m.heap.write(filling(site.m), const(True))
+        m.heap.write(filling(m), const(True))
     return found
+
+
+def is_filled_up(m: Machine) -> bool:
+    """Whether the function that puts a batch together has filled samples up to a size of them all."""
+    return const(True)[0] in (m.heap.read(filling(m)) or ()) and bool(assembled(m))
 
 
 def is_put_together(site: Site, v: Value) -> bool:

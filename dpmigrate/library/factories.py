@@ -8,8 +8,10 @@ from dpmigrate.execution import derivation, placements
 from dpmigrate.execution.joins import join
 from dpmigrate.execution.objects import LENGTH
 from dpmigrate.execution.placements import Kind, Placement
+from dpmigrate.execution.samples import is_one
 from dpmigrate.execution.values import (
     NOTHING,
+    Atom,
     Const,
     Data,
     Items,
@@ -23,7 +25,7 @@ from dpmigrate.execution.values import (
     value,
 )
 from dpmigrate.library.axes import rows_of
-from dpmigrate.library.collating import filled_up
+from dpmigrate.library.collating import filled_up, is_filled_up
 from dpmigrate.library.shapes import with_lengths
 from dpmigrate.library.sites import OWN_SIZE, SINGLE, Site
 
@@ -48,7 +50,7 @@ def factory(site: Site) -> Value:
             continue
         if placement.kind is Kind.ROWS and (p.kind is Kind.PER_RANK or p == placements.MAX):
             placement = placement._replace(padded=True)  # as long as the longest that a rank has
-            filled_up(site, s)
+            filled_up(site.m, s)
         else:
             placement = sized(p, i) if placement.kind is Kind.UNIFORM else placements.PER_RANK
     if site.word in ("zeros", "new_zeros") and placement.kind is Kind.UNIFORM:
@@ -271,9 +273,17 @@ def literal(site: Site) -> Value:
 
 def _filled_lists(site: Site, given: Value) -> bool:
     """Whether a list that is put together of samples holds, or is, one that is filled up to the longest."""
-    inner = [site.m.elements(given, site.node, site.frame)] if any(o.kind == "list" for o in site.m.objects(given)) else []
-    lists = [o for v in (given, *inner) for o in site.m.objects(v) if o.kind == "list"]
-    return any(filled_up(site, site.m.heap.read((o.number, LENGTH)) or NOTHING) for o in lists)
+    held = site.m.elements(given, site.node, site.frame) if any(o.kind == "list" for o in site.m.objects(given)) else NOTHING
+    lists = [o for v in (given, held) for o in site.m.objects(v) if o.kind == "list"]
+    lengths = [site.m.heap.read((o.number, LENGTH)) or NOTHING for o in lists]
+    by_all = any(filled_up(site.m, v) for v in lengths if not all(map(is_one, v)))
+    return by_all or (is_filled_up(site.m) and any(_holds_more(site, a) for a in held))
+
+
+def _holds_more(site: Site, a: Atom) -> bool:
+    """Whether an item of a list is no number, and none that the data set gives."""
+    made = site.m.object(a)
+    return made.kind == "list" if made is not None else isinstance(a, Data) and a.kind not in ("number", "any")
 
 
 def _nested(site: Site, given: Value, depth: int = 4) -> int | None:

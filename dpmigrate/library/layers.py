@@ -176,7 +176,7 @@ _BEHIND = ("reflect", "replicate", "circular")
 
 def padded(site: Site) -> Value:
     """``F.pad(x, (left, right, …))``: pads from the last axis on."""
-    if filled_up(site, site.flat(site.get(1, "pad") or ())):
+    if filled_up(site.m, site.flat(site.get(1, "pad") or ())):
         return site.unknown("a sample filled up to the longest")
     found = rows_of(site.get(0) or ())
     if found is None:

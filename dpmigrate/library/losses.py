@@ -18,6 +18,7 @@ from dpmigrate.execution.values import (
     const,
     data,
     known,
+    origins,
     placement_of,
     unknown,
     value,
@@ -27,6 +28,7 @@ from dpmigrate.library.forward_pass import forward, own_method
 from dpmigrate.library.ignored_labels import NO_LABEL, leaves_labels_out
 from dpmigrate.library.signatures import bound
 from dpmigrate.library.sites import Row, Site, examples, prefixed
+from dpmigrate.library.streams import DRAW
 
 _DOC = "https://docs.pytorch.org/docs/stable/nn.html#loss-functions"
 _MODULES = """
@@ -104,6 +106,8 @@ def lossy(site: Site, fields: dict[str, Value], operands: list[Value], name: str
         operands = [operands[0], *[_of_axes(v, scores.axes) for v in operands[1:2]], *operands[2:]]
     if name in _WEIGHTED and scores is not None and scores.bare:
         return site.unknown("whether the classes are those of a sample after squeeze()")
+    if _of_other_sizes(operands[:2], name):
+        return site.unknown("a loss of the rank's samples and of as many rows as are written or drawn on each rank")
     if name in _OF_DIFFERENCES and _of_unknown_axes(operands):
         site.event("axes taken for equal", given=join(*operands))
     p = _over_rows(operands, name)
@@ -150,6 +154,21 @@ def _of_axes(v: Value, axes: int) -> Value:
     by an option may seem to be given those of another one.
     """
     return tuple(a._replace(axes=axes) if isinstance(a, Data) and a.placement.kind is Kind.ROWS else a for a in v)
+
+
+def _of_other_sizes(operands: list[Value], name: str) -> bool:
+    """Whether a rank's samples meet rows that were as many as all samples, and are not divided: those of
+    noise of a written size, or labels of one. Most losses raise then, others broadcast rows of length 1 alone.
+    """
+    if not any(placement_of(v).kind is Kind.ROWS for v in operands):
+        return False
+    others = [d for v in operands for d in data(v) if d.kind in ("tensor", "mask") and d.axes != 0 and not d.sources]
+    whole = name not in _OF_DIFFERENCES and name in (*_OF_EQUAL_SIZES, *_BY_ROW)
+    return any(
+        (whole and d.placement.kind in placements.EQUAL and d.axes is not None)
+        or (d.placement == placements.PER_RANK and any(o.word == DRAW for o in origins(d.origin)))
+        for d in others
+    )
 
 
 def _of_unknown_axes(operands: list[Value]) -> bool:

@@ -138,7 +138,7 @@ def appended(site: Site) -> Value | None:
 
 def padded(site: Site) -> Value:
     """``np.pad(x, widths)``."""
-    if filled_up(site, site.flat(site.get(1, "pad_width") or NOTHING)):
+    if filled_up(site.m, site.flat(site.get(1, "pad_width") or NOTHING)):
         return site.unknown("a sample filled up to the longest")
     return _CHANGED(site) or NOTHING
 

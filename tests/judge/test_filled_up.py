@@ -68,3 +68,28 @@ def _said(made: str, size: str) -> bool:
 def test_filled_up_to_the_longest(made: str) -> None:
     assert _said(made, "max(len(b) for b in batch)")
     assert not _said(made, "200")
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        "row = [0.0] * n\n        row[:len(b)] = b.tolist()",
+        "row = (n - len(b)) * [0.0] + b.tolist()",
+    ],
+)
+def test_rows_that_a_loop_makes_as_long_as_the_longest(row: str) -> None:
+    made = f"rows = []\n    for b in batch:\n        {row}\n        rows.append(row)\n    return torch.tensor(rows)"
+    assert _said(made, "max(map(len, batch))")
+    assert not _said(made, "200")
+
+
+@pytest.mark.parametrize(
+    "filled",
+    [
+        "b.tolist() + [0.0] * (n - len(b)) if len(b) < n else b.tolist()[:n]",
+        "b.tolist()[:n] + [0.0] * max(0, n - len(b))",
+        "(b.tolist() + [0.0] * n)[:n]",
+    ],
+)
+def test_what_is_missing_of_a_given_size_is_the_sample_s_own(filled: str) -> None:
+    assert not _said(f"return torch.tensor([{filled} for b in batch])", "200")

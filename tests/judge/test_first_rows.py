@@ -95,3 +95,26 @@ def test_what_int_cuts_off_is_that_of_the_global_batch(number: str, right: bool)
     step = f"x = x * torch.topk(ddp.batch_rows(x[:, 0]), {number}).values.mean()"
     found = [f.words for f in judge.faults(result(epoch="import sys\nrate = float(sys.argv[1])", step=step)) if "loss" in f.words]
     assert bool(found) is not right, found
+
+
+@pytest.mark.parametrize(
+    ("step", "right"),
+    [
+        ("x = model(x)\nz = nn.BCEWithLogitsLoss()(model(torch.randn(16, 2)), torch.zeros(len(x), 2))", False),
+        ("z = nn.functional.mse_loss(model(torch.randn(16, 2)), torch.zeros(len(x), 2))", False),
+        ("z = nn.functional.binary_cross_entropy_with_logits(model(x), torch.ones(16, 2))", False),
+        ("z = nn.functional.cross_entropy(model(x), torch.zeros(16).long())", False),
+        ("z = nn.BCEWithLogitsLoss()(model(torch.randn(len(x), 2)), torch.zeros(len(x), 2))", True),
+        ("z = nn.BCEWithLogitsLoss()(model(torch.randn(16, 2)), torch.zeros(16, 2))", True),
+        ("z = nn.functional.mse_loss(model(x), torch.zeros(1, 2))", True),
+        ("z = nn.functional.cross_entropy(model(x * torch.rand(1)), y)", True),
+        ("z = nn.functional.mse_loss(model(x + 0.1 * torch.randn_like(x)), torch.zeros(len(x), 2))", True),
+        ("z = nn.functional.mse_loss(model(x), torch.ones_like(model(x)))", True),
+        ("z = nn.functional.binary_cross_entropy_with_logits(model(x), torch.tensor(1.0).expand_as(model(x)))", True),
+        ("z = nn.functional.binary_cross_entropy_with_logits(model(x), torch.ones(1, 1).expand(len(x), 2))", True),
+    ],
+)
+def test_a_loss_of_a_rank_s_samples_and_of_as_many_rows_as_are_written(step: str, right: bool) -> None:
+    words = "a loss of the rank's samples and of as many rows"
+    said = [f.words for f in judge.faults(result(step=f"{step}\nx = x + z")) if words in f.words]
+    assert bool(said) is not right, said
