@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from dpmigrate.execution import counting, going, placements, samples
+from dpmigrate.execution import counting, divergence, going, placements, samples
 from dpmigrate.execution.counting import Count
 from dpmigrate.execution.machine import Frame, Going
 from dpmigrate.execution.names import LISTED
@@ -50,6 +50,11 @@ class Partial:
 class ComprehensionParts(OperatorParts):
     """List, set and dictionary comprehensions, and generator expressions."""
 
+    def __init__(self, *args: object) -> None:
+        super().__init__(*args)
+        #: the targets of the loops under way that go over all items of a set
+        self._over_sets: set[ast.expr] = set()
+
     def _comprehension(self, node: Comprehension, frame: Frame) -> Value:
         inner = self._inner(node, frame)
         if isinstance(node, ast.DictComp):
@@ -70,6 +75,8 @@ class ComprehensionParts(OperatorParts):
             node.generators, 0, (frame, inner), lambda: self.evaluate(node.elt, inner), found
         )
         kind = "set" if isinstance(node, ast.SetComp) else "list"
+        if kind == "set":
+            found = [divergence.in_no_order(v) for v in found]
         exact = how.exact and (kind != "set" or len(found) < 2)
         if how.samples:
             found = [samples.kept(v, node) for v in found]
@@ -145,6 +152,9 @@ class ComprehensionParts(OperatorParts):
             self.control.append(Parting(origin, True, turns=True, samples=True))
         else:
             self.control.append(out.parted)
+        sets = self.objects(iterable)
+        if sets and len(sets) == len(iterable) and all(o.kind == "set" for o in sets):
+            self._over_sets.add(generator.target)
         self.going.append(loop)
         for turn in range(ROUNDS):  # what an element leaves behind may change the next one
             self.heap.mark()
@@ -169,6 +179,7 @@ class ComprehensionParts(OperatorParts):
             self.over_samples = None
         self.going.pop()
         going.ended(self, loop)
+        self._over_sets.discard(generator.target)
         return replace(out, count=counting.as_many(self, iterable))
 
     def _kept(
@@ -189,7 +200,8 @@ class ComprehensionParts(OperatorParts):
             self.refine(test, True, frame)
             if truth is None:
                 parted = self.parting(tested, test)
-                inner = Partial(exact=False, parted=parted)
+                as_many = parted is not None and self._by_order_alone(parted, test, generator.target, frame)
+                inner = Partial(exact=False, parted=None if as_many else parted)
 
                 def arm(rest: list[ast.expr] = generator.ifs[i + 1 :]) -> bool:
                     nonlocal inner
@@ -201,6 +213,20 @@ class ComprehensionParts(OperatorParts):
                 self.branch([arm, lambda: True], parted)
                 return inner
         return self._generate(generators, index + 1, frames, element, found)
+
+    def _by_order_alone(self, parted: Parting, test: ast.expr, target: ast.expr, frame: Frame) -> bool:
+        """Whether a condition differs since a set gives its items in another order on each rank, and by
+        nothing else: as many of them meet it then.
+        """
+        if target not in self._over_sets or parted.origin.word != divergence.ORDER:
+            return False
+        if any(isinstance(n, ast.Lambda | Comprehension) for n in ast.walk(test)):
+            return False
+        own = {n.id for n in ast.walk(target) if isinstance(n, ast.Name)}
+        read = [n for n in ast.walk(test) if isinstance(n, ast.Name) and n.id not in own]
+        held = [self.evaluate(n, frame) for n in read]
+        code = any(o.kind in ("function", "class") for v in held for o in self.objects(v))
+        return not code and all(self.depends(v).kind in placements.EQUAL for v in held)
 
     @abstractmethod
     def merging_turns(

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.classes import FunctionParts
-from dpmigrate.execution.divergence import presence
+from dpmigrate.execution.divergence import in_no_order, presence
 from dpmigrate.execution.identity import alike
 from dpmigrate.execution.loops import LoopParts
 from dpmigrate.execution.machine import Frame
@@ -136,7 +136,15 @@ class LazyParts(LoopParts):
         if not self._begins_here(source, node.args[:1]):
             return None
         before = _BEFORE.get(how) or arguments.get(1) or NOTHING
-        return self.take(how, source, before, NOTHING, node, frame)
+        found = self.take(how, source, before, NOTHING, node, frame)
+        whole = how != "next" and self._goes_over_sets(source)
+        return in_no_order(found) if whole else found  # whichever item of a set it is that decides
+
+    def _goes_over_sets(self, source: Value) -> bool:
+        """Whether a generator expression goes over all of a set."""
+        begun = [o.extra for o in self.objects(source)]
+        given = [v for s in begun if isinstance(s, Suspended) for v in s.arguments.positional]
+        return bool(given) and all(v and all(o.kind == "set" for o in self.objects(v)) and len(self.objects(v)) == len(v) for v in given)
 
     def contains(self, holder: Value, wanted: Value, node: ast.AST, frame: Frame) -> Value | None:
         """``wanted in generator``."""
