@@ -52,6 +52,10 @@ def as_module(script: Path) -> Module | None:
         needed = bool(words)
     else:
         needed = bool(level) or _names_its_package(tree, script.parent, words)
+        named = None if needed else _folder_named(tree, script)
+        if named is not None:  # a package without __init__.py
+            needed, folder = True, named.parent
+            words = [*script.relative_to(folder).with_suffix("").parts]
     return Module(".".join(words), folder) if needed and all(w.isidentifier() for w in words) else None
 
 
@@ -70,9 +74,25 @@ def _catches(handler: ast.ExceptHandler) -> bool:
 
 def _names_its_package(tree: ast.Module, folder: Path, words: list[str]) -> bool:
     """Whether the script imports from its own package by that package's name, and nothing else shows that it is found in another way."""
-    if len(words) < 2 or "sys.path" in ast.unparse(tree):
-        return False
-    roots = {a.name.partition(".")[0] for n in ast.walk(tree) if isinstance(n, ast.Import) for a in n.names}
-    roots |= {n.module.partition(".")[0] for n in ast.walk(tree) if isinstance(n, ast.ImportFrom) and n.module and not n.level}
+    return len(words) > 1 and any(name.partition(".")[0] == words[0] for name in _found_elsewhere(tree, folder))
+
+
+def _folder_named(tree: ast.Module, script: Path) -> Path | None:
+    """The folder round the script from which it imports a module by the folder's name: ``from tools.data import rows`` in ``tools/train.py``."""
+    names = [name.split(".") for name in _found_elsewhere(tree, script.parent)]
+
+    def lies(folder: Path, words: list[str]) -> bool:
+        return words[0] == folder.name and len(words) > 1 and (os.path.isfile(folder / f"{words[1]}.py") or os.path.isdir(folder / words[1]))
+
+    return next((folder for folder in script.parents if any(lies(folder, words) for words in names)), None)
+
+
+def _found_elsewhere(tree: ast.Module, folder: Path) -> set[str]:
+    """What the script imports; nothing where some of it lies beside the script, or the script itself says where things are found."""
+    if "sys.path" in ast.unparse(tree):
+        return set()
+    names = {a.name for n in ast.walk(tree) if isinstance(n, ast.Import) for a in n.names}
+    names |= {f"{n.module}.{a.name}" for n in ast.walk(tree) if isinstance(n, ast.ImportFrom) and n.module and not n.level for a in n.names}
+    roots = {name.partition(".")[0] for name in names}
     beside = any(os.path.isfile(folder / f"{root}.py") or os.path.isdir(folder / root) for root in roots)
-    return words[0] in roots and not beside
+    return set() if beside else names

@@ -30,6 +30,9 @@ def module(folder: Path, script: str, *others: str, text: str) -> tuple[str, str
         pytest.param("p/train.py", ("p/net.py",), "try:\n    from .net import a\nexcept ImportError:\n    from net import a\n", id="an import that may fail"),
         pytest.param("p/train.py", ("p/net.py",), "try:\n    from .net import a\nexcept:\n    from net import a\n", id="any failure"),
         pytest.param("my-project/train.py", (), "from . import net\n", id="a folder that is no name"),
+        pytest.param("torch/train.py", (), "import torch\nfrom torch import nn\n", id="a folder that is named as a library"),
+        pytest.param("p/train.py", ("q/net.py",), "from q.net import Net\n", id="another folder's module"),
+        pytest.param("p/train.py", ("p/p/net.py", "p/net.py"), "from p.net import Net\n", id="a folder beside it of the same name"),
         pytest.param("proj/__main__.py", ("proj/net.py",), "import net\n", id="a folder that is started as a whole"),
         pytest.param("train.py", (), "from . import (\n", id="no Python"),
     ],
@@ -47,6 +50,8 @@ def test_a_script_that_is_not_there(tmp_path: Path) -> None:
     [
         pytest.param("proj/train.py", ("proj/__init__.py",), "from .net import Net\n", "proj.train", id="a relative import"),
         pytest.param("proj/train.py", (), "from . import net\n", "proj.train", id="a package without __init__"),
+        pytest.param("proj/train.py", ("proj/net.py",), "from proj.net import Net\n", "proj.train", id="its folder by name"),
+        pytest.param("src/run/train.py", ("src/__init__.py", "src/nets/net.py"), "from src.nets import net\n", "src.run.train", id="the folder above by name"),
         pytest.param("proj/tools/train.py", (), "from ..net import Net\n", "proj.tools.train", id="two folders up"),
         pytest.param(
             "proj/tools/train.py", ("proj/__init__.py", "proj/tools/__init__.py"), "from .x import y\n", "proj.tools.train", id="a package in a package"

@@ -69,6 +69,11 @@ class Carried:
         outside = [n for n in self.names.uses(self.scope, name) if not self._in_body(n)]
         return outside if self._is_shared(name) else [n for n in outside if n in self._later or self._is_elsewhere(n)]
 
+    def deleted_after(self, name: str) -> bool:
+        """Whether the loop's own function deletes the variable behind the loop: ``del x``."""
+        deleted = (n for n in walk(self.function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Del) and n.id == name)
+        return any(self.is_same(n) and position(n) > position(self.loop.node) and not self._in_body(n) for n in deleted)
+
     def read_inside(self, name: str, own: Collection[ast.AST]) -> bool:
         """Whether the loop, or a function that it enters, reads the variable in another place than its ``own`` names."""
         reads = [n for n in self.names.uses(self.scope, name) if n not in own]

@@ -150,5 +150,7 @@ def _of_last_batch(carried: Carried, known: Collection[str]) -> Reason | None:
     for name in sorted({n.id for n in carried.stores()} - set(known)):
         if carried.read_after(name):
             return Reason(Why.LAST_BATCH, node, name)
+        if carried.deleted_after(name):
+            return Reason(Why.DELETED, node, name)
     going_on = next((name for name in carried.going_on if name not in known), None)
     return Reason(Why.GOES_ON, node, going_on) if going_on is not None else None

@@ -22,8 +22,10 @@ from dpmigrate.facts.phases import Phases
 from dpmigrate.facts.roles import Roles
 from dpmigrate.judge import (
     PASSED_IN,
+    UNPACKED,
     Lies,
     all_lies,
+    all_moved,
     asked_before_writing,
     asked_early,
     before,
@@ -88,9 +90,15 @@ class Executed:
         is known; ``always``: nor None.
         """
         result = before(self._program)
-        events = [e for e in result.trace.of(PASSED_IN) if _place(e.node) == _place(call)]
+        events = [e for e in result.trace.of(PASSED_IN) if _place(e.node) == _place(call) and UNPACKED not in e.values]
         given = [e.values.get(argument, NOTHING) for e in events]
         return result.trace.ended is None and bool(given) and all(tensor_on_cpu(result, v, always=always) for v in given)
+
+    def moved(self, call: ast.Call, argument: str) -> bool:
+        """Whether the program has moved what a wrapper is given to a device, or that is no tensor, as often as the call is come to."""
+        result = before(self._program)
+        events = [e for e in result.trace.of(PASSED_IN) if _place(e.node) == _place(call)]
+        return result.trace.ended is None and bool(events) and all(all_moved(result, e.values.get(argument, NOTHING)) for e in events)
 
     def lying(self, whole: Iterable[ast.AST]) -> Callable[[ast.AST], frozenset[Lies]]:
         """How expressions lie across ranks of which each has a part of every batch, given that some are those of the ``whole`` batch; of what is not

@@ -24,6 +24,7 @@ class Why(enum.Enum):
     KNOWN_ELSEWHERE = "{} may be known by another name or to a function when the loop runs"
     NO_NUMBERS = "{} may hold something other than numbers"
     LAST_BATCH = "{} of the last batch is read after the loop"
+    DELETED = "{} of the last batch is deleted after the loop, and a rank may have had no batch"
     GOES_ON = "{} goes on from one batch to the next"
     NOT_ZERO = "{} is not 0 when the loop begins"
     NOT_RESET = "{} is not reset when the loop begins"

@@ -12,7 +12,7 @@ from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.machine import Frame, Machine
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.trace import Event
-from dpmigrate.execution.values import NONE, Data, Foreign, Method, Unknown, Value, const, data
+from dpmigrate.execution.values import NONE, Atom, Const, Data, Foreign, Method, Setting, Unknown, Value, const, data, unknown
 from dpmigrate.judge.moved_in_part import sets_default
 from dpmigrate.judge.notes import is_loader
 from dpmigrate.library.forward_pass import each_data
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 NAME = "bare models get batches on the rank's device"
 #: the event that says what a wrapper is given
 PASSED_IN = "judge passed in"
+#: the value of such an event in a call with ``*`` or ``**``
+UNPACKED = "unpacked"
 #: the kinds of the marks of data that were moved to a device, and of data that are on the CPU
 _MOVED, _ON_CPU = "moved data", "data on the CPU"
 #: methods that may move data; a type may be one of a device, ``x.type(torch.cuda.FloatTensor)``
@@ -71,9 +73,10 @@ def carried(m: Machine, result: Value, operands: Value) -> Value:
 
 def passed(m: Machine, module: Value, arguments: Arguments, node: ast.AST, frame: Frame) -> None:
     """Notes what a wrapper is given, by the place or the name of each argument."""
-    if not (arguments.star or arguments.stars):
-        given = {**{str(i): v for i, v in enumerate(arguments.positional)}, **arguments.keywords}
-        m.event(PASSED_IN, node, frame, **{"the wrapper": module, **given})
+    given = {**{str(i): v for i, v in enumerate(arguments.positional)}, **arguments.keywords}
+    if arguments.star or arguments.stars:
+        given[UNPACKED] = unknown("what * or ** gives")
+    m.event(PASSED_IN, node, frame, **{"the wrapper": module, **given})
 
 
 def tensor_on_cpu(execution: Execution, v: Value, *, always: bool) -> bool:
@@ -148,6 +151,15 @@ def _on_cpu(execution: Execution, d: Data) -> bool:
     """Whether data were made on the CPU, or moved to it, and nothing has moved them from it."""
     kinds = {execution.heap.objects[n].kind for n in d.marks}
     return d.kind == "tensor" and _ON_CPU in kinds and _MOVED not in kinds
+
+
+def all_moved(execution: Execution, v: Value) -> bool:
+    """Whether a value is seen to have been moved to a device, or is no tensor."""
+    return bool(v) and all(isinstance(a, Const | Setting) or _is_moved(execution, a) for a in v)
+
+
+def _is_moved(execution: Execution, a: Atom) -> bool:
+    return isinstance(a, Data) and any(execution.heap.objects[n].kind == _MOVED for n in a.marks)
 
 
 def left(execution: Execution, event: Event) -> bool:

@@ -19,6 +19,7 @@ from dpmigrate.facts.objects import wrap_argument
 from dpmigrate.facts.outside import downloads
 from dpmigrate.facts.parameters import thawing
 from dpmigrate.facts.script import Script
+from dpmigrate.facts.unmoved import moved_by_wrapper
 from dpmigrate.facts.wraps import Wrap
 from dpmigrate.model import Severity
 from dpmigrate.rules._base import Hit
@@ -95,7 +96,8 @@ def wrap_options(script: Script, w: Wrap) -> list[str]:
     """The options of ``ddp.wrap`` that this model needs."""
     thaws = thawing(script, w)
     unused = bool(script.unused(w) or w in script.shown_unused)
-    return ["sync_bn"] * script.settings.sync_bn + ["find_unused"] * (unused or thaws) + ["thaws"] * thaws
+    moves = w.how == "call" and moved_by_wrapper(script)
+    return ["sync_bn"] * script.settings.sync_bn + ["find_unused"] * (unused or thaws) + ["thaws"] * thaws + ["move_inputs"] * moves
 
 
 def wrap_code(script: Script, target: str, w: Wrap) -> str:

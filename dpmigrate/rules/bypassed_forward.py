@@ -2,21 +2,25 @@
 
 ## What it finds
 `model.module(x)`, `model.encoder(x)`, `model.heads[0](x)`, and methods of the model other than `forward` that are called with gradients in the training loop.
+Also `model.forward(x)`, which runs the wrapper's forward without its hooks.
 
 ## Why it matters
 DistributedDataParallel prepares the reduction of gradients in its own `forward`. A pass that does not go through it is not reduced: the ranks drift apart
-(5e-2 after ten steps) without an error.
+(5e-2 after ten steps) without an error. By the hooks of the wrapper `ddp.wrap` knows which backward to finish where a step leaves parameters out: without
+them the next forward raises.
 
 ## Example
 ```python
 loss = model.module.training_loss(batch)
 z = model.encoder(x)
 out = model.module(x)
+out = model.forward(x)
 ```
 becomes
 ```python
 loss = ddp.method(model, "training_loss")(batch)
 z = ddp.method(model, "encoder")(x)
+out = model(x)
 out = model(x)
 ```
 `ddp.method` lets the wrapper's forward run the method in the place of the model's. Parameters that no such pass of a step uses keep no gradient.
@@ -30,6 +34,7 @@ A method that calls `backward()` itself, and a layer chosen by a variable (`mode
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, Replace
@@ -54,3 +59,7 @@ def bypassed_forward(script: Script) -> Iterator[Hit]:
         model = script.text(p.model)
         code = f'{script.ddp}.method({model}, "{p.path}")' if p.path else model
         yield Hit(p.call, message, (Replace(script.span(p.call.func), code), AddImport(script.import_line)))
+    for p in roles.training_passes:
+        if isinstance(p.call.func, ast.Attribute) and p.call.func.value is p.model and p.call.func.attr == "forward" and roles.wrapped(p.model) is not False:
+            message = f"{script.text(p.call.func)}(…) in training runs none of the wrapper's hooks: steps that leave parameters out would not be finished"
+            yield Hit(p.call, message, (Replace(script.span(p.call.func), script.text(p.model)),))

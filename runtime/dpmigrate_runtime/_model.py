@@ -52,6 +52,7 @@ def wrap(
     find_unused: bool = False,
     compare: bool = True,
     thaws: bool = False,
+    move_inputs: bool = False,
 ) -> nn.Module:
     """``model`` in DistributedDataParallel; in one process, or without a trainable parameter, in a stand-in with ``.module``.
 
@@ -65,6 +66,8 @@ def wrap(
     that mean their weights to part (local SGD, ZeroRedundancyOptimizer): nothing is compared after the steps of this model.
     ``thaws`` is for models of which parts are frozen and thawed later: DDP is shown all parameters as trained ones, and those that are frozen
     in a step are left out of it as with ``find_unused``.
+    Inputs stay where the program has put them: lengths that ``pack_padded_sequence`` wants on the CPU go to the model as they are.
+    ``move_inputs`` copies the tensors in them to the GPU of the rank, as nn.DataParallel did (the ``device_ids`` of DDP).
     Errors are those of DDP, and RuntimeError where the model is on another rank's GPU, where samplers have been given other seeds on other
     ranks, or, later, where a comparison fails.
     (torch.nn.parallel.DistributedDataParallel)
@@ -80,17 +83,17 @@ def wrap(
         model = _synchronise(model, place)
     cast_nets()
     with _thawed(model) if thaws else nullcontext():
-        return _wrapped(model, place, find_unused or thaws, compare)
+        return _wrapped(model, place, find_unused or thaws, compare, move_inputs)
 
 
-def _wrapped(model: nn.Module, place: torch.device, find_unused: bool, compare: bool) -> nn.Module:
+def _wrapped(model: nn.Module, place: torch.device, find_unused: bool, compare: bool, move_inputs: bool) -> nn.Module:
     """The wrapper of a model that is where it trains."""
     if not any(parameter.requires_grad for parameter in model.parameters()):
         watch_model(model, compare)
         return Single(model)
     with meeting("ddp.wrap"):
         agree_on_seeds()
-        where: dict[str, Any] = {"device_ids": [place.index]} if place.type == "cuda" else {"process_group": _group_for_cpu()}
+        where: dict[str, Any] = {"process_group": _group_for_cpu()} if place.type != "cuda" else {"device_ids": [place.index]} if move_inputs else {}
         keep_versions()
         _in_rows(model)
         _leave_out(model)

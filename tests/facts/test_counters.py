@@ -272,6 +272,11 @@ def test_nothing_but_counting(body: str) -> None:
         pytest.param(
             "n += 1", {"before": "n = 0\ndef show(): return out"}, "out of the last batch is read after the loop", id="a function above reads the last batch"
         ),
+        pytest.param(
+            "n += 1", {"after": "del x, out"}, "out of the last batch is deleted after the loop, and a rank may have had no batch", id="the last batch is deleted"
+        ),
+        pytest.param("n += 1", {"before": "out = n = 0\ndel out"}, "", id="what was there before is deleted"),
+        pytest.param("n += 1", {"after": "def other():\n    out = 3\n    del out"}, "", id="another function's is deleted"),
         pytest.param("n += 1", {"after": "for x in other:\n    print(x)"}, "", id="another loop's variable"),
         pytest.param(
             "n += 1", {"after": "def show(): print(out)\nshow()"}, "out of the last batch is read after the loop", id="a function reads the last batch"

@@ -14,7 +14,7 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 import dpmigrate_runtime as ddp
-
+{top}
 
 class Meter:
     def __init__(self):
@@ -60,9 +60,9 @@ ddp.cleanup()
 """
 
 
-def result(epoch: str = "", step: str = "", turn: str = "", end: str = "", last: str = "") -> Program:
+def result(epoch: str = "", step: str = "", turn: str = "", end: str = "", last: str = "", top: str = "") -> Program:
     """The program with the statements of a test."""
-    parts = {"epoch": indent(epoch, " " * 4), "step": indent(step, " " * 8), "turn": indent(turn, " " * 8), "end": indent(end, " " * 4), "last": last}
+    parts = {"epoch": indent(epoch, " " * 4), "step": indent(step, " " * 8), "turn": indent(turn, " " * 8), "end": indent(end, " " * 4), "last": last, "top": top}
     source = parse(_TRAINED.format(**parts).replace("\n\n    total", "\n    total").encode(), "train.py")
     assert isinstance(source, Source)
     return Program.of(source)

@@ -72,7 +72,7 @@ def test_through_the_wrapper(call: str, expected: str) -> None:
         pytest.param("model.module.forward(x)", "model(x)", id="its forward"),
         pytest.param("model.module.loss(x=x, y=y)", 'ddp.method(model, "loss")(x=x, y=y)', id="a method"),
         pytest.param("model.module.body.conv(x)", 'ddp.method(model, "body.conv")(x)', id="a part"),
-        pytest.param("model.forward(x)", "model.forward(x.to(ddp.device()))", id="the wrapper's own forward"),
+        pytest.param("model.forward(x)", "model(x.to(ddp.device()))", id="the wrapper's own forward"),
     ],
 )
 def test_behind_data_parallel(call: str, expected: str) -> None:
@@ -178,3 +178,17 @@ class Net(nn.Module):
 def test_what_computes_nothing_is_no_pass(line: str, expected: list[str]) -> None:
     """With ``find_unused`` DDP would take all parameters for unused after it."""
     assert found("DPM108", net=_COUNTS, step=_step(line)) == expected
+
+
+@pytest.mark.parametrize("model", ["", _DP], ids=["one GPU", "DataParallel"])
+def test_forward_by_its_name_is_a_call(model: str) -> None:
+    """The hooks of the wrapper finish backwards that leave parameters out."""
+    step = "optimizer.zero_grad()\nloss = F.cross_entropy(model.forward(x), y)\nloss.backward()\noptimizer.step()"
+    parts = {"step": step, **({"model": model} if model else {})}
+    assert found("DPM108", **parts) == ["model.forward(x)"]
+    given = "x.to(ddp.device())" if model else "x"
+    assert f"loss = F.cross_entropy(model({given}), y)" in [line.strip() for line in whole(**parts).splitlines()]
+
+
+def test_forward_by_its_name_without_gradients() -> None:
+    assert found("DPM108", step=_step("with torch.no_grad():\n    t = model.forward(x)")) == []

@@ -183,3 +183,19 @@ def test_a_wrap_under_a_condition_without_a_name_is_left_to_its_own_rule() -> No
     parts = {"before": "if os.environ:\n    print(nn.DataParallel(model))"}
     assert found("DPM101", **parts) == []
     assert refused("DPM904", **parts) == ["nn.DataParallel(model)"]
+
+
+@pytest.mark.parametrize(
+    ("step", "moves"),
+    [
+        pytest.param("out = model(x.cuda())", False, id="moved"),
+        pytest.param("x = x.to('cuda', non_blocking=True)\nout = model(x)", False, id="moved before"),
+        pytest.param("out = model(*[x.cuda()])", True, id="unpacked"),
+        pytest.param("out = model({'x': x}['x'])", True, id="nothing moves it"),
+    ],
+)
+def test_inputs_that_data_parallel_moved(step: str, moves: bool) -> None:
+    """DDP moves what it is given where ``device_ids`` are given; a model of one GPU keeps lengths on the CPU."""
+    step = f"{step}\noptimizer.zero_grad()\nF.cross_entropy(out, y.cuda()).backward()\noptimizer.step()"
+    assert ("move_inputs=True" in whole(model="model = nn.DataParallel(Net().cuda())", step=step)) is moves
+    assert "move_inputs" not in whole(model="model = Net().cuda()", step=step)

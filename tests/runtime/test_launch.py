@@ -200,7 +200,9 @@ def test_a_model_on_the_gpu(gpus: pytest.MonkeyPatch, made: list[tuple[Any, ...]
     gpus.setattr(_model, "_place", lambda model: torch.device("cuda", 1))
     ddp.wrap(_normalising(), sync_bn=True)
     assert isinstance(made[0][0][1], torch.nn.SyncBatchNorm)
-    assert made[0][1] == {"device_ids": [1]}
+    assert made[0][1] == {}  # inputs stay where they are
+    ddp.wrap(_normalising(), move_inputs=True)
+    assert made[1][1] == {"device_ids": [1]}
 
 
 def test_a_model_that_stays_on_the_cpu(gpus: pytest.MonkeyPatch, made: list[tuple[Any, ...]]) -> None:
