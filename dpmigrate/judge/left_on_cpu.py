@@ -130,7 +130,8 @@ def faults(trial: Trial) -> Iterator[Fault]:
         del kinds[_made]
     if (original := trial.original) is not None:
         bare = list(original.trace.of("judge bare"))
-        kinds = {is_left: words for is_left, words in kinds.items() if not any(is_left(original, e) for e in bare)}
+        before = {_made: _made_at_times, left: left}
+        kinds = {is_left: words for is_left, words in kinds.items() if not any(before[is_left](original, e) for e in bare)}
     wrapped = {
         n for e in trial.result.trace.of("wrap") for o in trial.objects(e.values["module"])
         for n in owned(trial.result, o.number) | {o.number}
@@ -145,6 +146,11 @@ def faults(trial: Trial) -> Iterator[Fault]:
 def _made(execution: Execution, event: Event) -> bool:
     """Whether a model is given a tensor that is on the CPU for certain."""
     return any(_on_cpu(execution, d) for d in data(event.values["given"], deep=True))
+
+
+def _made_at_times(execution: Execution, event: Event) -> bool:
+    """Whether a model is given tensors of which some are on the CPU: one event may stand for several calls."""
+    return any(execution.heap.objects[n].kind == _ON_CPU for d in data(event.values["given"], deep=True) for n in d.marks)
 
 
 def _on_cpu(execution: Execution, d: Data) -> bool:
