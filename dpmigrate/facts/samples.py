@@ -65,32 +65,73 @@ def one_by_one(roles: Roles, node: ast.AST) -> bool:
     return any(isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and _taken(roles, n) for n in walk(node))
 
 
-def of_one(roles: Roles, node: ast.AST, seen: frozenset[ast.AST] = frozenset()) -> bool:
+def of_one(roles: Roles, node: ast.AST) -> bool:
     """Whether the value belongs to one sample: ``targets[i]``, a loop's element, and what is made of them, also where a function is given it."""
-    while isinstance(node, ast.Subscript | ast.Attribute | ast.Call):
-        if isinstance(node, ast.Subscript):
-            first = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
-            if isinstance(first, ast.Name) and _taken(roles, first):
-                return True
-        if isinstance(node, ast.Call):
-            if not isinstance(node.func, ast.Attribute):
+    return _Singles(roles).of_one(node)
+
+
+class _Singles:
+    """All bindings that a value goes back to must give one sample, and one of them must take it from somewhere.
+
+    What gives none is found by leaving out bindings until no more fall away: variables that are made of each other are looked at once a round,
+    where a search along each way through them would go through as many ways as there are orders of them.
+    """
+
+    def __init__(self, roles: Roles) -> None:
+        self._roles = roles
+        self._seen: dict[ast.AST, bool] = {}
+        self._fallen: set[ast.AST] = set()
+        self._is_taken = False
+
+    def of_one(self, node: ast.AST) -> bool:
+        fallen = -1
+        while len(self._fallen) > fallen:
+            fallen = len(self._fallen)
+            self._seen = {}
+            self._is_taken = False
+            if not self._value(node):
                 return False
-            node = node.args[0] if roles.names.dotted(node.func).startswith("torch.") and node.args else node.func.value
-        else:
-            node = node.value
-    if isinstance(node, ast.BinOp):
-        return of_one(roles, node.left, seen) or of_one(roles, node.right, seen)
-    if not isinstance(node, ast.Name):
-        return False
-    bound = [b for b in roles.names.bindings(roles.names.scope_of[node], node.id) if b.target not in seen]
-    return _taken(roles, node) or (bool(bound) and all(_given_one(roles, b, seen | {b.target}) for b in bound))
+        return self._is_taken
 
+    def _value(self, node: ast.AST) -> bool:
+        while isinstance(node, ast.Subscript | ast.Attribute | ast.Call):
+            if isinstance(node, ast.Subscript):
+                first = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
+                if isinstance(first, ast.Name) and self._takes(first):
+                    return True
+            if isinstance(node, ast.Call):
+                if not isinstance(node.func, ast.Attribute):
+                    return False
+                node = node.args[0] if self._roles.names.dotted(node.func).startswith("torch.") and node.args else node.func.value
+            else:
+                node = node.value
+        if isinstance(node, ast.BinOp):
+            return self._value(node.left) or self._value(node.right)
+        if not isinstance(node, ast.Name):
+            return False
+        bound = list(self._roles.names.bindings(self._roles.names.scope_of[node], node.id))
+        return self._takes(node) or (bool(bound) and all(self._bound(b) for b in bound))
 
-def _given_one(roles: Roles, b: Binding, seen: frozenset[ast.AST]) -> bool:
-    if b.how == "assign":
-        return b.value is not None and not b.path and of_one(roles, b.value, seen)
-    given = roles.handed(b)
-    return bool(given) and all(e is not None and of_one(roles, e, seen) for e in given)
+    def _bound(self, b: Binding) -> bool:
+        if b.target in self._fallen:
+            return False
+        if b.target not in self._seen:
+            self._seen[b.target] = True
+            if not self._given(b):
+                self._fallen.add(b.target)
+                self._seen[b.target] = False
+        return self._seen[b.target]
+
+    def _given(self, b: Binding) -> bool:
+        if b.how == "assign":
+            return b.value is not None and not b.path and self._value(b.value)
+        given = self._roles.handed(b)
+        return bool(given) and all(e is not None and self._value(e) for e in given)
+
+    def _takes(self, node: ast.Name) -> bool:
+        taken = _taken(self._roles, node)
+        self._is_taken |= taken
+        return taken
 
 
 def _taken(roles: Roles, node: ast.Name) -> bool:

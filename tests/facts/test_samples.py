@@ -92,6 +92,15 @@ def test_one_sample(expression: str, single: bool) -> None:
     assert of_one(roles, node) is single  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(("last", "single"), [("pass", True), ("v5 = x", False)])
+def test_variables_that_are_made_of_each_other(last: str, single: bool) -> None:
+    """On as many ways as there are orders of them: each is asked once."""
+    names = [f"v{n}" for n in range(12)]
+    lines = [" = ".join(names) + " = x[k]", *(f"{a} = {b}.abs()" for a in names for b in names if a != b), last, "probe(v0)"]
+    found, node = probed(_PROGRAM.format(inner="\n        ".join(lines), line="pass"))
+    assert of_one(found.roles, node) is single
+
+
 @pytest.mark.parametrize(("expression", "single"), [("x", False), ("i", False), ("k + 1", True), ("[v for v in x]", True)])
 def test_one_by_one(expression: str, single: bool) -> None:
     roles, node = _ask(expression, inner=True)
