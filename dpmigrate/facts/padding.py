@@ -10,6 +10,7 @@ from dpmigrate.facts.library import FLOATS, INTEGERS, LAYOUTS, MAKES, MAKES_ALIK
 from dpmigrate.facts.loops import last, source
 from dpmigrate.facts.names import FunctionNode
 from dpmigrate.facts.nodes import walk
+from dpmigrate.facts.reaching import may_reach
 from dpmigrate.facts.roles import Roles
 
 _PADS = frozenset({"pad_sequence", "pad_packed_sequence"})
@@ -132,7 +133,7 @@ def _pads(roles: Roles, node: ast.AST, depth: int) -> bool:
             if any(isinstance(held, ast.List) and _longest(roles, times, depth) for held, times in sides):
                 return True
         elif isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and depth:
-            bound = roles.names.bindings(roles.names.scope_of[n], n.id)
+            bound = (b for b in roles.names.bindings(roles.names.scope_of[n], n.id) if may_reach(roles.names, b, n))
             if any(b.how == "assign" and b.value is not None and _pads(roles, b.value, depth - 1) for b in bound):
                 return True
     return False
@@ -144,7 +145,7 @@ def _longest(roles: Roles, node: ast.AST, depth: int) -> bool:
         if isinstance(n, ast.Call) and last(n.func) in ("max", "amax"):
             return True
         if isinstance(n, ast.Name) and depth:
-            for b in roles.names.bindings(roles.names.scope_of[n], n.id):
+            for b in (b for b in roles.names.bindings(roles.names.scope_of[n], n.id) if may_reach(roles.names, b, n)):
                 given = [b.value] if b.how == "assign" else roles.handed(b)
                 if any(g is not None and _longest(roles, g, depth - 1) for g in given):
                     return True

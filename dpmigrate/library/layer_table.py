@@ -24,6 +24,7 @@ from dpmigrate.execution.values import (
     items,
     known,
     placement_of,
+    value,
 )
 from dpmigrate.library.axes import rows_of
 from dpmigrate.library.effects import cut, elementwise
@@ -31,7 +32,7 @@ from dpmigrate.library.grids import beside_first, grid
 from dpmigrate.library.reductions import along, compared_rows
 from dpmigrate.library.sequences import ATTENDING, CELLS, RECURRENT
 from dpmigrate.library.shapes import axes_of, flatten, with_lengths
-from dpmigrate.library.sites import Effect, Site, words
+from dpmigrate.library.sites import PADDING, Effect, Site, words
 from dpmigrate.library.streams import drawing
 from dpmigrate.library.views import unflatten
 
@@ -93,6 +94,10 @@ def _last_axis(site: Site, made: Object) -> Value | None:
     if found is not None and found.axes is not None and found.placement.axis >= found.axes - count:
         return site.unknown(f"whether samples meet in {site.word}")
     result = beside_first(site) or NOTHING
+    if found is not None and found.placement.padded and found.axes == count + 1:
+        # the other axes have the layer's sizes: the one that was padded is gone, and what it was reduced to goes on
+        site.event(PADDING, given=value(found))
+        result = tuple(a._replace(placement=a.placement._replace(padded=False)) if isinstance(a, Data) else a for a in result)
     out = _width(argument(site, made, 1, "out_features")) if made.name == "Linear" else None
     axes = axes_of(result)
     return with_lengths(result, [*[None] * (axes - 1), out]) if axes and out is not None else result

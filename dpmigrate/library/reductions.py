@@ -5,10 +5,10 @@ from __future__ import annotations
 from dpmigrate.execution import arithmetic, derivation, placements
 from dpmigrate.execution.joins import join
 from dpmigrate.execution.placements import Kind, Placement
-from dpmigrate.execution.values import Data, Value, const, data, items, placement_of
+from dpmigrate.execution.values import Data, Value, const, data, items, placement_of, value
 from dpmigrate.library.axes import dims_of, least_dim, on_axes, on_axis, one_dim, rows_of
 from dpmigrate.library.effects import cut
-from dpmigrate.library.sites import Effect, Site
+from dpmigrate.library.sites import PADDING, Effect, Site
 
 #: reductions that give values and their places when they are given an axis
 _PAIRS = ("max", "min", "median", "nanmedian", "mode", "kthvalue")
@@ -53,7 +53,9 @@ def reduce(how: str, at: int = 1, keep: int = 2, default: int | None = None) -> 
                 return items([made, cut(places)])
             return made
         placement = found.placement
-        if how == "sum" and any(_beside(d, found) for d in dims):  # what is filled up adds nothing that a mask does not take away
+        if placement.padded and any(_beside(d, found) for d in dims):
+            if how != "sum":  # to a sum what is filled up adds nothing that a mask does not take away
+                site.event(PADDING, given=value(found))
             placement = placement._replace(padded=False)
         if not kept:
             before = [d for d in dims if _place(d, found) < placement.axis]

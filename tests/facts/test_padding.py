@@ -20,6 +20,11 @@ def padding(batch):
     return pad_sequence(words), torch.stack(labels), rows, lists
 def plain(batch):
     return torch.stack([b[0] for b in batch]), torch.stack([b[1] for b in batch]), torch.zeros(len(batch), 9), [[0] * 3]
+def named(batch):
+    words = pad_sequence([b[0] for b in batch])
+    labels = torch.stack([b[1] for b in batch])
+    batch = words, labels, words, words
+    return batch
 model = nn.Linear(3, 2)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 loader = DataLoader(data, batch_size=8, collate_fn={collate})
@@ -39,6 +44,7 @@ for words, labels, rows, lists in loader:
         ("plain", "words", "nothing is padded"),
         ("plain", "rows", "made in a fixed size"),
         ("padding", "labels", "another part"),
+        ("named", "labels", "made before the name of the samples is that of the batch"),
         ("padding", "words.size(0)", "only its size"),
         ("padding", "model(words)", "given to a model"),
         ("None", "words", "torch's own"),
