@@ -83,7 +83,6 @@ class ActivationParts(InPlaceParts):
         finished = False
         try:
             self.bind_arguments(function, given, inner)
-            self.forget_written(function)
             if isinstance(parts.node, ast.Lambda):
                 results.append(self.evaluate(parts.node.body, inner))
                 alive = bool(results[-1])

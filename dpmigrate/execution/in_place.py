@@ -32,6 +32,11 @@ class InPlaceParts(FrameParts):
     a part of it (``identity``), may have what is written.
     """
 
+    def __init__(self, *args: object) -> None:
+        super().__init__(*args)
+        #: the parameters that each function has been seen to write into
+        self._writing: dict[int, dict[str, None]] = {}
+
     def write_in_place(
         self, target: ast.expr, new: Value, node: ast.AST, frame: Frame, held: Value | None = None
     ) -> None:
@@ -54,6 +59,7 @@ class InPlaceParts(FrameParts):
         function = frame.function
         if isinstance(target, ast.Name) and function is not None:
             if target.id in function.extra.names.unbound:
+                self._writing.setdefault(function.number, {})[target.id] = None
                 self.heap.write((function.number, _written(target.id)), new)
 
     def replace_elements(
@@ -111,11 +117,13 @@ class InPlaceParts(FrameParts):
         return self.place(node.id, frame) if isinstance(node, ast.Name) else None
 
     def forget_written(self, function: Object) -> None:
-        """Before a call nothing is written into what it is given."""
-        for name in function.extra.names.unbound:
-            at = (function.number, _written(name))
-            if self.heap.read(at) is not None:
-                self.heap.write(at, None)
+        """Before a call nothing is written into what it is given.
+
+        It is the caller that forgets, and it does so whatever is there: a call that had read what the one before
+        it has written could never be taken for the same call again.
+        """
+        for name in self._writing.get(function.number, ()):
+            self.heap.write((function.number, _written(name)), None)
 
     def hand_back(
         self, function: Object, *, bound: bool, node: ast.AST, frame: Frame

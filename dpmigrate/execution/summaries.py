@@ -120,6 +120,7 @@ class SummaryParts(ActivationParts):
         given = arguments if receiver is None else arguments.after(value(receiver))
         self.heap.work += _CALL
         key = (function.number, context, given.key(), self.regime)
+        self.forget_written(function)
         summary = self._known(key)
         if summary is None:
             summary = self._summarised(function, receiver, given, node, context)

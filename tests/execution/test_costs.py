@@ -189,3 +189,26 @@ b = is_list(held)
 """
     ex = execute(_program(text), Tables())
     assert list(ex._executions.values()) == [1]
+
+
+def test_a_call_is_the_same_whatever_the_one_before_has_written_into_its_parameter() -> None:
+    text = """
+import torch
+def fill(t, number):
+    t.add_(number)
+def small():
+    x = torch.zeros(2)
+    fill(x, 1)
+    return x.sum()
+def large():
+    x = torch.ones(2, 3)
+    fill(x, torch.rand(3))
+    return x.sum()
+small(); large()
+small(); large()
+small(); large()
+"""
+    found = execute(_program(text), Tables())
+    assert isinstance(found, Execution)
+    counts = {found.heap.objects[number].name: n for (number, _), n in found._executions.items()}
+    assert counts == {"fill": 2, "small": 1, "large": 1}
