@@ -8,7 +8,9 @@ other networks) has no row here, and stays unseen.
 from __future__ import annotations
 
 from dpmigrate.execution import broadcasting, derivation, placements
+from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.values import (
+    NONE,
     NOTHING,
     Value,
     items,
@@ -50,6 +52,8 @@ _GRAPH_LAYERS = (
     "MessageNorm", "DiffGroupNorm", "MeanSubtractionNorm", "JumpingKnowledge", "Sequential",
     "DeepGCNLayer", "LabelPropagation",
 )  # fmt: skip
+#: layers that keep some nodes of each graph, and how many results they have
+_CHOOSING = {"TopKPooling": 6, "SAGPooling": 6, "ASAPooling": 5}
 _GRAPH_PACKAGES = ("torch_geometric.nn", "dgl.nn.pytorch", "dgl.nn")
 
 
@@ -62,11 +66,15 @@ def with_auxiliary(site: Site) -> Value:
 
 def pooled(site: Site) -> Value:
     """``global_mean_pool(x, batch)``: of the nodes of each graph one row."""
-    found = rows_of(site.get(0) or NOTHING)
-    if found is None:
-        return site.each()
+    return site.each() if rows_of(site.get(0) or NOTHING) is None else _of_each_graph(site, site.get(0) or NOTHING, site.get(1, "batch"))
+
+
+def _of_each_graph(site: Site, nodes: Value, whose: Value | None) -> Value:
+    found = rows_of(nodes)
+    if found is None or found.placement.axis or not whose or set(NONE) & set(whose):
+        return site.unknown("whether the nodes are those of one graph")
     p = found.placement._replace(ragged=False, times=1)
-    return site.data(p, axes=found.axes, keep_axes=False)
+    return derivation.derived(site.word, p, [nodes], site.node, axes=found.axes, keep_axes=False)
 
 
 def noise_schedule(site: Site) -> Value:
@@ -93,9 +101,43 @@ def pooling_layer(site: Site) -> Value:
     return site.ref("pooling of graphs", module=library_network(site))
 
 
+def aggregating(site: Site) -> Value:
+    """``Set2Set``: a layer that makes one row of the nodes of each graph."""
+    return site.ref("aggregation of graphs", module=library_network(site))
+
+
+def aggregated(site: Site) -> Value:
+    """``aggregate(x, batch)``: as ``global_mean_pool`` does, with weights of its own."""
+    made = site.object
+    layer = site.m.heap.read((made.number, "module")) if made is not None else None
+    scored = site.m.call(layer or NOTHING, Arguments([site.flat(site.get(1, "x") or NOTHING)]), site.node, site.frame)
+    return _of_each_graph(site, scored, site.get(2, "index") or site.arguments.keywords.get("batch"))
+
+
 def graphs_pooled(site: Site) -> Value:
-    """What is left of the nodes, which the layer chooses: as many as their number says."""
-    return items([site.unknown("which nodes are left")] * 6)
+    """What is left of the nodes, which the layer chooses for each graph by itself, where it is told whose each is."""
+    made = site.object
+    nodes, whose = site.flat(site.get(1, "x") or NOTHING), site.get(4, "batch")
+    found = rows_of(nodes)
+    unseen = site.unknown("which nodes are left")
+    if made is None or made.name not in _CHOOSING or found is None or found.placement.axis or not whose or set(NONE) & set(whose):
+        return items([unseen] * 6)
+    layer = site.m.heap.read((made.number, "module")) or NOTHING
+    scored = site.m.call(layer, Arguments([nodes]), site.node, site.frame)
+    left = _chosen(site, scored, found.axes)
+    weights = site.get(3, "edge_attr") or site.get(3, "edge_weight") or NONE
+    kept = [left, site.get(2, "edge_index") or unseen, weights, _chosen(site, site.flat(whose), 1)]
+    # the places of the nodes in the rank's batch, and what each is worth
+    return items([*kept, unseen, _chosen(site, scored, 1)][: _CHOOSING[made.name]])
+
+
+def _chosen(site: Site, nodes: Value, axes: int | None) -> Value:
+    """Some nodes of each graph: how many is not known."""
+    found = rows_of(nodes)
+    if found is None:
+        return nodes
+    p = found.placement._replace(ragged=True, times=0)
+    return derivation.derived(site.word, p, [nodes], site.node, axes=axes, keep_axes=False)
 
 
 ROWS = (
@@ -120,10 +162,17 @@ ROWS = (
     Row(prefixed("torch_geometric.nn.", """
 global_mean_pool global_add_pool global_max_pool pool.global_mean_pool pool.global_add_pool
 pool.global_max_pool glob.global_mean_pool glob.global_add_pool glob.global_max_pool
+global_sort_pool
 """), pooled, source=_GRAPHS),
     Row(prefixed("torch_geometric.nn.", "TopKPooling SAGPooling ASAPooling EdgePooling"),
         pooling_layer, source=_GRAPHS),
     Row("<pooling_of_graphs>.__call__", graphs_pooled, source=_GRAPHS),
+    Row(prefixed("torch_geometric.nn.", """
+Set2Set GlobalAttention aggr.Set2Set aggr.AttentionalAggregation aggr.MeanAggregation aggr.SumAggregation
+aggr.MaxAggregation aggr.SortAggregation aggr.SoftmaxAggregation aggr.PowerMeanAggregation
+AttentionalAggregation SortAggregation MeanAggregation SumAggregation MaxAggregation SoftmaxAggregation
+"""), aggregating, source=_GRAPHS),
+    Row("<aggregation_of_graphs>.__call__", aggregated, source=_GRAPHS),
     Row("torch_geometric.data.Data torch_geometric.data.HeteroData torch_geometric.data.data.Data",
         node, source="https://pytorch-geometric.readthedocs.io/en/latest/modules/data.html"),
     Row("torch_geometric.data.Batch.from_data_list torch_geometric.seed_everything", computed,

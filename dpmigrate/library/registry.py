@@ -109,7 +109,7 @@ def _named(rows: Iterable[Row]) -> Iterator[tuple[str | tuple[str, str], Row]]:
 
 #: kinds that are written with a space elsewhere
 _SPACED = (
-    "own_folder", "class_parser", "loss_of_a_library", "pooling_of_graphs", "noise_schedule",
+    "own_folder", "class_parser", "loss_of_a_library", "pooling_of_graphs", "aggregation_of_graphs", "noise_schedule",
     "list_of_texts", "tuple_class", "autograd_function", "library_model", "same_stream", "own_streams",
     "main_first", "main_folder", "hook_handle", "autograd_context")
 #: functions by their dotted names, and methods of data (with a leading dot)

@@ -12,7 +12,7 @@ import torchvision, timm, piq, kornia, monai
 import segmentation_models_pytorch as smp
 from efficientnet_pytorch import EfficientNet
 from pytorch_msssim import SSIM, ssim
-from torch_geometric.nn import GCNConv, global_mean_pool, TopKPooling
+from torch_geometric.nn import GCNConv, global_mean_pool, ASAPooling, EdgePooling, SAGPooling, Set2Set, TopKPooling
 from torch_geometric.utils import add_self_loops
 from torch_geometric.data import Data
 from torchcrf import CRF
@@ -140,6 +140,15 @@ c = CRF(5, batch_first=True)
         ("x = kornia.losses.DiceLoss()(torch.ones(3), torch.ones(3))", "uniform"),
         ("x = add_self_loops(e)", "unknown"),
         ("x = TopKPooling(3)(n, e)[0]", "unknown"),
+        ("x = TopKPooling(3)(n, e, None, e[:, 0])[0]", "rows(axis 0, ragged)"),
+        ("x = SAGPooling(3)(n, e, batch=e[:, 0])[3]", "rows(axis 0, ragged)"),
+        ("x, _, _, b, _ = ASAPooling(3)(n, e, None, e[:, 0])\nx = global_mean_pool(x, b)", "rows(axis 0)"),
+        ("x = TopKPooling(3)(n, e, None, None)[0]", "unknown"),
+        ("x = TopKPooling(3)(n, e, None, e[:, 0])[4]", "unknown"),
+        ("x = EdgePooling(3)(n, e, e[:, 0])[0]", "unknown"),
+        ("x = global_mean_pool(n, None)", "unknown"),
+        ("x = Set2Set(3, 2)(n, e[:, 0])", "rows(axis 0)"),
+        ("x = Set2Set(3, 2)(n)", "unknown"),
         ("x = global_mean_pool(torch.ones(3), None)", "uniform"),
         ("x = Data(x=torch.ones(3)).x", "zero"),
     ],
