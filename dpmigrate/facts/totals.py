@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from dpmigrate.execution.placements import EQUAL
+from dpmigrate.execution.placements import EQUAL, MEAN, SUM
 from dpmigrate.facts.additions import Holds, holds, of_no_sample
 from dpmigrate.facts.carried import Carried, Start
 from dpmigrate.facts.counters import Counter, Counting, collected
@@ -31,6 +31,8 @@ from dpmigrate.facts.samples import of_batch
 if TYPE_CHECKING:
     from dpmigrate.facts.script import Script
 
+#: what an execution says of a number, in the words of its form
+_BY_PLACEMENT = {MEAN: Holds.MEAN, SUM: Holds.SUM}
 _PURE = frozenset({"?.len", "?.float", "?.int", "?.max", "?.min", "?.round", "math.sqrt", "math.exp"})
 #: how a number is taken out of what a batch gives
 _TAKEN = frozenset({"item", "size", "shape", "sum", "numpy", "detach", "data"})
@@ -120,12 +122,12 @@ def _counters(script: Script, loop: BatchLoop, count: Counting, losses: Mapping[
     ratios = derived(count.carried, count.counters)
     wanted = {name for r in ratios for name in r.of}
     whole = _of_all_ranks(script)
-    tables = [c for c in _tables(script, loop, count) if holds(script.roles, loop, c, losses) in (Holds.SUM, Holds.MEAN)]
+    tables = [c for c in _tables(script, loop, count) if _held(script, loop, c, losses) in (Holds.SUM, Holds.MEAN)]
     of_tables = {c.name for c in tables}
     parts = [c for c in entries(script, count.carried) if c.name.partition("[")[0] not in of_tables]
     for c in (*count.counters, *moving(script.losses.numbers, count.carried), *tables, *parts, *attributes(count.carried)):
         if (c.read_after or c.name in wanted) and c.name not in whole:
-            kind = holds(script.roles, loop, c, losses)
+            kind = _held(script, loop, c, losses)
             known_start = kind is not Holds.SUM or c not in count.counters or count.carried.from_zero(c.name)
             found.keep(kind if known_start else Holds.UNKNOWN, c.name)
     unknown = found.by_kind.pop(Holds.UNKNOWN, [])
@@ -204,7 +206,7 @@ def _together(script: Script, function: ast.AST) -> Iterator[ast.AST]:
 
 def _meters(script: Script, loop: BatchLoop, count: Counting, losses: Mapping[str, bool], found: Totals) -> None:
     for m in count.meters:
-        kinds = [(c, holds(script.roles, loop, c, losses)) for c in m.sums if c.read_after]
+        kinds = [(c, _held(script, loop, c, losses)) for c in m.sums if c.read_after]
         if any(k is Holds.UNKNOWN or (k is Holds.SUM and not m.meter.from_zero) for _, k in kinds):
             found.told.append(Doubt(Unclear.METER, loop.node, (m.meter.name,)))
             continue
@@ -219,11 +221,22 @@ def _lists(script: Script, loop: BatchLoop, count: Counting, losses: Mapping[str
     for c in (*collected(count.carried), *lists_in_places(count.carried)):
         if c.name in count.rows:
             continue
-        kind = holds(script.roles, loop, c, losses)
+        kind = _held(script, loop, c, losses)
         if kind is Holds.MEAN or (kind is Holds.SUM and (not c.name.isidentifier() or count.carried.from_zero(c.name))):
             found.keep(kind, c.name)
         elif kind is not Holds.STEP and not _alike(script, c):
             found.told.append(Doubt(Unclear.LIST, loop.node, (c.name,)))
+
+
+def _held(script: Script, loop: BatchLoop, c: Counter, losses: Mapping[str, bool]) -> Holds:
+    """What the additions are by their form, or else by how an execution says that they lie: an accuracy that a function works out."""
+    kind = holds(script.roles, loop, c, losses)
+    if kind is not Holds.UNKNOWN:
+        return kind
+    lies = script.executed.lying(())
+    found = [lies(added) for added in c.adds]
+    placed = {one.placement if one.single else None for of in found for one in of}
+    return next((kind for p, kind in _BY_PLACEMENT.items() if all(found) and placed == {p}), Holds.UNKNOWN)
 
 
 def _alike(script: Script, c: Counter) -> bool:

@@ -120,6 +120,22 @@ def test_lists_of_numbers_are_reduced_by_element(kept: str, line: str) -> None:
     assert line in after(**_parts(kept, "kept = []", "print(kept)"))
 
 
+@pytest.mark.parametrize(
+    ("result", "kept"),
+    [
+        ("right.sum() / len(label)", "kept = ddp.mean_all(kept)"),
+        ("right.sum()", "kept = ddp.sum_all(kept)"),
+        ("right.sum() / out.argmax(1).sum()", ""),
+    ],
+)
+def test_lists_of_what_a_function_works_out(result: str, kept: str) -> None:
+    """The execution says how its result lies: as a mean, a sum, or as a quotient of two sums, which stays told."""
+    defs = f"def rate(out, label):\n    right = out.argmax(1).eq(label)\n    value = {result}\n    return value"
+    parts = _parts("kept.append(rate(model(x), y).item())", "kept = []", "print(kept)") | {"defs": defs}
+    assert after(**parts) == ([kept] if kept else [])
+    assert bool(hits("DPM602", **parts)[0].edits) is bool(kept)
+
+
 def test_a_list_that_goes_on_over_the_epochs() -> None:
     """The mean of means is itself, the sum of sums is not."""
     parts = {"before": "kept = []", "step": STEP + "kept.append(loss.item())", "epoch_end": "print(kept)"}
@@ -299,7 +315,7 @@ def test_a_mean_and_a_sum_in_one_loop() -> None:
     got = after(epoch_start="ta = tb = 0", step=step, epoch_end="print(ta, tb)")
     assert "ta = ddp.mean_all(ta)" in got and "tb = ddp.sum_all(tb)" in got
     same = step.replace("b = F", "a = F").replace("b.b", "a.b").replace("b.item", "a.item")
-    assert not [line for line in after(epoch_start="ta = tb = 0", step=same, epoch_end="print(ta, tb)") if "_all(" in line]
+    assert "ta, tb = ddp.sum_all(ta, tb)" in after(epoch_start="ta = tb = 0", step=same, epoch_end="print(ta, tb)")  # the second one, twice
 
 
 def test_many_totals_take_several_lines() -> None:
