@@ -351,6 +351,11 @@ def _mended(
     quieted, script.quieted = script.quieted, True  # an evaluation that records gradients would exchange as well
     script.shown_bent |= new
     again = _of_script(name, script, how, finished, results)
+    if again.outcome.status is not Status.CHANGED and not script.whole_sizes and any(c.startswith("batch_rows") for c in new.values()):
+        script.whole_sizes, script.tried_bent = True, {every}  # what is sized for the samples of all ranks may have had that size before
+        whole = _of_script(name, script, how, finished, results)
+        script.whole_sizes = whole.outcome.status is Status.CHANGED
+        again = whole if script.whole_sizes else again
     # where other values of the options are not established, their losses would be changed in part
     by_default = isinstance(texts, migration.Shown) and texts.by_default
     against = (migration.NOT_ESTABLISHED,) if by_default else (migration.NOT_ESTABLISHED, migration.BY_DEFAULT)

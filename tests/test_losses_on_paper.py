@@ -401,3 +401,27 @@ def test_the_reason_is_the_programs_where_its_edits_cannot_stand() -> None:
     (outcome,) = engine.apply([path], Settings(), engine.Writing(write=False))
     assert outcome.status is Status.REFUSED
     assert "before.py:63: a rank's loss may be no mean over its samples: per rank: places in the batch, line 40" in outcome.reason
+
+
+_PAIRS = """
+SIZE = 12
+
+def apart(p, t):
+    both = torch.cat([p, t], dim=0)
+    near = torch.exp(torch.mm(both, both.t()))
+    others = near.masked_select(~torch.eye(2 * SIZE).bool()).view(2 * SIZE, -1)
+    own = torch.exp((p * t).sum(dim=-1))
+    return (-torch.log(torch.cat([own, own]) / others.sum(dim=-1))).mean()
+"""
+
+
+def test_sizes_beside_samples_that_are_put_together_stay_those_of_the_global_batch(tmp_path: Path) -> None:
+    """They would be those of a rank's part if its samples met each other alone; and a mean that all ranks have is none over weights."""
+    path = tmp_path / "train.py"
+    path.write_text(PROGRAM.format(loss="apart(p, t)", defined=_PAIRS, evaluated="").replace("batch_size=12, shuffle=True", "batch_size=SIZE, shuffle=True, drop_last=True"))
+    (outcome,) = engine.apply([path], Settings(), engine.Writing(write=False))
+    assert outcome.status is Status.CHANGED
+    text = str(outcome.files[-1].after)
+    assert "near.masked_select(~torch.eye(2 * SIZE).bool()).view(2 * SIZE, -1)" in text
+    assert "torch.mm(ddp.batch_rows(both, segments=2), ddp.batch_rows(both.t(), dim=1, segments=2))" in text
+    assert "weighted_mean" not in text and "ddp.batch_rows(torch.cat([own, own]), segments=2)" in text

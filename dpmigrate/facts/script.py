@@ -77,6 +77,8 @@ class Script:
         self.shown_steering: bool | None = None
         #: what a loss takes of a rank's part of the batch and not of each sample, as the result has shown, each with the call of the runtime round it
         self.shown_bent: dict[ast.expr, str] = {}
+        #: sizes beside samples that have been put together are tried as those of the global batch
+        self.whole_sizes = False
         #: which of them were put round their expressions together, so that it is not tried again
         self.tried_bent: set[frozenset[ast.expr]] = set()
         #: whether evaluations that compute losses have to go without gradients, as the result has shown

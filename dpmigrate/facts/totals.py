@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from dpmigrate.execution.placements import EQUAL, MEAN, SUM
+from dpmigrate.execution.placements import EQUAL, MEAN, SUM, UNIFORM
 from dpmigrate.facts.additions import Holds, holds, of_no_sample
 from dpmigrate.facts.carried import Carried, Start
 from dpmigrate.facts.counters import Counter, Counting, collected
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from dpmigrate.facts.script import Script
 
 #: what an execution says of a number, in the words of its form
-_BY_PLACEMENT = {MEAN: Holds.MEAN, SUM: Holds.SUM}
+_BY_PLACEMENT = {MEAN: Holds.MEAN, SUM: Holds.SUM, UNIFORM: Holds.STEP}
 _PURE = frozenset({"?.len", "?.float", "?.int", "?.max", "?.min", "?.round", "math.sqrt", "math.exp"})
 #: how a number is taken out of what a batch gives
 _TAKEN = frozenset({"item", "size", "shape", "sum", "numpy", "detach", "data"})
@@ -233,7 +233,7 @@ def _held(script: Script, loop: BatchLoop, c: Counter, losses: Mapping[str, bool
     kind = holds(script.roles, loop, c, losses)
     if kind is not Holds.UNKNOWN:
         return kind
-    lies = script.executed.lying(())
+    lies = script.executed.lying(list(script.shown_bent))
     found = [lies(added) for added in c.adds]
     placed = {one.placement if one.single else None for of in found for one in of}
     return next((kind for p, kind in _BY_PLACEMENT.items() if all(found) and placed == {p}), Holds.UNKNOWN)

@@ -78,7 +78,9 @@ def permute(site: Site) -> Value:
         ):
             if axes == 1:
                 return value(found)
-            if axes not in (2, None) or (axes is None and site.word != "t"):
+            # .T of a tensor, and not of an array, is for matrices: of others it is deprecated
+            matrix = site.word in ("t", "H") or (site.word == "T" and found.kind == "tensor")
+            if axes not in (2, None) or (axes is None and not matrix):
                 return _last_two(site, found)
             return site.data(p._replace(axis=1 - p.axis), axes=2)
         if site.word in ("transpose", "swapaxes", "swapdims") and not (

@@ -54,8 +54,10 @@ def batch_size_elsewhere(script: Script) -> Iterator[Hit]:
     for node in script.names.nodes:
         if isinstance(node, ast.Name | ast.Attribute) and _divides_a_count(script, node) and script.sizes.means(node):
             yield Hit(node, "a rank's count of a batch is divided by the global batch size", _local(script, node))
+    whole = {script.names.function(n) for n, template in script.shown_bent.items() if template.startswith("batch_rows")} if script.whole_sizes else set()
     for count in script.sizes.counts:
-        yield _told(script, count)
+        if count.where != "train" or script.names.function(count.node) not in whole:
+            yield _told(script, count)
 
 
 def _local(script: Script, node: ast.expr) -> tuple[Wrap, AddImport]:

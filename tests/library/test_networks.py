@@ -139,6 +139,8 @@ c = CRF(5, batch_first=True)
         ("x = smp.losses.SoftCrossEntropyLoss(smooth_factor=0.1)(a, b)", "partial(mean)"),
         ("x = kornia.losses.DiceLoss()(torch.ones(3), torch.ones(3))", "uniform"),
         ("x = add_self_loops(e)", "unknown"),
+        ("x = nn.functional.normalize(torchvision.models.resnet18()(a), dim=1).T", "rows(axis 1)"),
+        ("x = nn.functional.normalize(torchvision.models.resnet18()(a), dim=1).mT", "unknown"),
         ("x = TopKPooling(3)(n, e)[0]", "unknown"),
         ("x = TopKPooling(3)(n, e, None, e[:, 0])[0]", "rows(axis 0, ragged)"),
         ("x = SAGPooling(3)(n, e, batch=e[:, 0])[3]", "rows(axis 0, ragged)"),

@@ -102,6 +102,7 @@ def test_every_function_of_the_runtime_has_a_row(name: str) -> None:
         ("(ddp.batch_rows(x * w).mean() if x.max() > 0 else ddp.batch_rows(x * w).max()).exp()", "per rank"),
         ("x[x[:, 0] > 0].sum() / ddp.mean_count((x[:, 0] > 0).sum())", "partial(mean)"),
         ("ddp.weighted_mean(x[x[:, 0] > 0].mean(), (x[:, 0] > 0).sum())", "partial(mean)"),
+        ("ddp.weighted_mean((x @ x.t()).exp().mean(), x.numel())", "per rank"),
         ("ddp.weight_of(t)", "partial(sum)"),
         ("ddp.rank()", "per rank"),
         ("ddp.is_main()", "per rank"),
