@@ -18,7 +18,9 @@ from dpmigrate.execution.values import (
     Differs,
     Method,
     Ref,
+    Setting,
     Value,
+    const,
 )
 
 
@@ -191,7 +193,17 @@ class StatementParts(ContextParts):
         test = self.condition(self.evaluate(node.test, frame), node.test, frame)
         self.may_raise(self.parting(test, node.test), "AssertionError")
         self.refine(node.test, True, frame)
+        for part in node.test.values if isinstance(node.test, ast.BoolOp) and isinstance(node.test.op, ast.And) else [node.test]:
+            self._asserted(part, frame)
         return self.truth(test) is not False
+
+    def _asserted(self, test: ast.expr, frame: Frame) -> None:
+        """``assert args.views == 2``: behind it the option has that value."""
+        match test:
+            case ast.Compare(left=ast.Name() | ast.Attribute() as asked, ops=[ast.Eq()], comparators=[ast.Constant(value=bool() | int() | str() as only)]):
+                held, at = self.evaluate(asked, frame), self.location(asked, frame)
+                if at is not None and len(held) == 1 and isinstance(held[0], Setting):
+                    self.heap.narrow(at, const(only))
 
     def _define(self, node: ast.FunctionDef | ast.AsyncFunctionDef, frame: Frame) -> bool:
         made = self.function(node, frame)

@@ -10,7 +10,7 @@ from functools import lru_cache
 from dpmigrate.execution import identity, placements
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.joins import join
-from dpmigrate.execution.objects import EXISTS, Delta
+from dpmigrate.execution.objects import EXISTS, Delta, Object
 from dpmigrate.execution.values import (
     SETTING,
     Atom,
@@ -28,6 +28,12 @@ from dpmigrate.library.sites import Site
 
 #: the event of a data set that gives its samples in an order of its own
 OWN_ORDER = "order of its own"
+#: data sets of torchvision that give an image, put through ``transform``, and a target
+PAIRS = frozenset((
+    "MNIST", "FashionMNIST", "KMNIST", "EMNIST", "QMNIST", "CIFAR10", "CIFAR100", "SVHN", "STL10", "ImageFolder", "DatasetFolder", "ImageNet", "FakeData",
+    "Omniglot", "USPS", "Food101", "OxfordIIITPet", "Flowers102", "Caltech101", "Caltech256", "Places365", "StanfordCars", "GTSRB", "DTD", "EuroSAT",
+    "FGVCAircraft",
+))  # fmt: skip
 #: objects of the program that keep what a sample leaves for the next one
 _STATE = ("instance", "list", "dict", "set")
 
@@ -55,27 +61,49 @@ def sample(site: Site, dataset: Value, index: Value) -> Value:
         elif made.kind == "list":
             found.append(site.m.contents(made) or SETTING)
         else:
-            found.append(value(Data("samples", placements.UNIFORM)))
+            found.append(_transformed(site, made) or value(Data("samples", placements.UNIFORM)))
     return join(*found) or SETTING
 
 
-def _item_of(site: Site, method: Atom, index: Value) -> Value:
-    """``dataset[i]``; draws in it come from worker streams.
+def _transformed(site: Site, made: Object) -> Value | None:
+    """What a transform of the program makes of an image, as one that gives several views of it, and its target; None where the transform is a library's."""
+    transform = site.m.heap.read((made.number, "transform")) if made.name in PAIRS else None
+    if not transform or not all(_of_program(site, a) for a in transform):
+        return None
+    image = value(Data("samples", placements.UNIFORM))
+    one, _ = _worked_out(site, transform, image)
+    return items([one or SETTING, image])
 
-    What no table knows of it is not missed: whatever a sample is made of, batches are rows of it.
-    """
-    missed = dict(site.m.trace.missed)
-    site.m.heap.mark()
-    result = site.m.call(value(method), Arguments([index]), site.node, site.frame)
-    result = site.m.elements(result, site.node, site.frame) if _generator(site, result) else result
-    frozen = _frozen(site, result, 4)
-    delta = site.m.heap.rollback()
-    site.m.trace.missed = missed
+
+def _of_program(site: Site, a: Atom) -> bool:
+    """Whether what is called is the program's."""
+    made = site.m.object(a) if isinstance(a, Ref) else None
+    return made is not None and (made.kind == "function" or (made.kind == "instance" and site.m.method_of(made, "__call__") is not None))
+
+
+def _item_of(site: Site, method: Atom, index: Value) -> Value:
+    """``dataset[i]``."""
+    frozen, delta = _worked_out(site, value(method), index)
     assert isinstance(method, Bound)
     node = site.m.heap.objects[method.function].extra.node
     if not _asks_which(node) and (_takes_next(node) or _leaves_state(site, delta)):
         own_order(site)
     return frozen or SETTING
+
+
+def _worked_out(site: Site, function: Value, given: Value) -> tuple[Value, Delta]:
+    """What a function of the program gives of a sample, and what it leaves; draws in it come from worker streams.
+
+    What no table knows of it is not missed: whatever a sample is made of, batches are rows of it.
+    """
+    missed = dict(site.m.trace.missed)
+    site.m.heap.mark()
+    result = site.m.call(function, Arguments([given]), site.node, site.frame)
+    result = site.m.elements(result, site.node, site.frame) if _generator(site, result) else result
+    frozen = _frozen(site, result, 4)
+    delta = site.m.heap.rollback()
+    site.m.trace.missed = missed
+    return frozen, delta
 
 
 def own_order(site: Site) -> None:

@@ -208,3 +208,35 @@ def test_augmentation_draws_and_differs_where_ranks_have_their_own_streams() -> 
 def test_the_transforms_of_weights_are_transforms() -> None:
     text = "x = torchvision.models.ResNet50_Weights.DEFAULT.transforms()(a)"
     assert found(text) == "rows(axis 0)"
+
+
+_VIEWS = """\
+import argparse
+class Twice:
+    def __init__(self, count):
+        self.count = count
+    def __call__(self, image):
+        return [image for _ in range(self.count)]
+parser = argparse.ArgumentParser()
+parser.add_argument("--views", type=int, default=2)
+args = parser.parse_args()
+{checked}
+for views, labels in DataLoader(torchvision.datasets.{name}("data", transform={transform}), 4):
+    x = torch.cat({given})
+"""
+
+
+@pytest.mark.parametrize(
+    ("checked", "name", "transform", "given", "lying"),
+    [
+        ("", "CIFAR10", "Twice(2)", "views", "rows(axis 0, 2 segments)"),
+        ("", "ImageFolder", "lambda image: (image, image)", "views", "rows(axis 0, 2 segments)"),
+        ("", "CIFAR10", "Twice(2)", "[labels]", "rows(axis 0)"),
+        ("assert args.views == 2 and args", "CIFAR10", "Twice(args.views)", "views", "rows(axis 0, 2 segments)"),
+        ("assert args.views >= 2", "CIFAR10", "Twice(args.views)", "views", "rows(axis 0)"),
+        ("", "Kinetics", "Twice(2)", "views", "rows(axis 0)"),
+        ("", "CIFAR10", "T.Compose([Twice(2)])", "views", "rows(axis 0)"),
+    ],
+)
+def test_views_that_a_transform_of_the_program_makes(checked: str, name: str, transform: str, given: str, lying: str) -> None:
+    assert found(_VIEWS.format(checked=checked, name=name, transform=transform, given=given)) == lying
