@@ -110,6 +110,11 @@ class Executed:
         found = self._lying[places]
         return lambda node: found.get(span(node), frozenset())
 
+    def the_same(self, node: ast.AST, whole: Iterable[ast.AST]) -> bool:
+        """Whether an expression is seen to be the same on all ranks, given that some are those of the ``whole`` batch."""
+        lies = self.lying(whole)(node)
+        return bool(lies) and all(one.placement.kind in EQUAL for one in lies)
+
     def steering(self, call: ast.AST) -> bool:
         """Whether a call makes a number of a batch by which training goes after its step, or beside its loss."""
         if self._steering is None:

@@ -184,6 +184,11 @@ class Script:
         """Whether a result has shown that each rank makes this loss, or this term of one, of the samples of all."""
         return self.shown_bent.get(node) == BARE
 
+    def of_all_samples(self, loss: ast.expr) -> bool:
+        """Whether an execution says that all ranks have the same loss once what it takes of a rank's part is that of the global batch."""
+        whole = [operand for operand, template in self.shown_bent.items() if template.startswith(("batch_", "mean_count", "sum_term"))]
+        return bool(whole) and self.executed.the_same(loss, whole)
+
     def sums(self, backward: ast.Call) -> bool:
         """Whether the loss of a ``backward()`` is a sum over the rank's part of the batch."""
         summed = self.losses.of_backward(backward).norm is losses.Norm.SUM or backward in self.shown_bent

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from dpmigrate.facts.script import Script
 
 #: what an execution says of a number, in the words of its form
-_BY_PLACEMENT = {MEAN: Holds.MEAN, SUM: Holds.SUM, UNIFORM: Holds.STEP}
+_BY_PLACEMENT = {MEAN: Holds.MEAN, SUM: Holds.SUM}
 _PURE = frozenset({"?.len", "?.float", "?.int", "?.max", "?.min", "?.round", "math.sqrt", "math.exp"})
 #: how a number is taken out of what a batch gives
 _TAKEN = frozenset({"item", "size", "shape", "sum", "numpy", "detach", "data"})
@@ -236,6 +236,8 @@ def _held(script: Script, loop: BatchLoop, c: Counter, losses: Mapping[str, bool
     lies = script.executed.lying(list(script.shown_bent))
     found = [lies(added) for added in c.adds]
     placed = {one.placement if one.single else None for of in found for one in of}
+    if script.shown_bent and all(found) and placed == {UNIFORM}:
+        return Holds.STEP  # of a loss that all ranks make of the samples of all
     return next((kind for p, kind in _BY_PLACEMENT.items() if all(found) and placed == {p}), Holds.UNKNOWN)
 
 

@@ -46,7 +46,6 @@ import ast
 from collections.abc import Collection, Iterator
 
 from dpmigrate.edit import Edit, Enclose, Replace, Wrap
-from dpmigrate.execution.placements import EQUAL
 from dpmigrate.facts.losses import Norm
 from dpmigrate.facts.loud import loud
 from dpmigrate.facts.script import Script
@@ -69,12 +68,12 @@ def weighted_loss(script: Script) -> Iterator[Hit]:
             )  # fmt: skip
             continue
         for part in script.losses.weighted_in(call):
-            if part.value not in done and not script.whole(part.value) and not _of_all_samples(script, part.value):
+            if part.value not in done and not script.whole(part.value) and not script.of_all_samples(part.value):
                 done[part.value] = None
                 yield Hit(part.value, _FUNCTION if part.inner else _MESSAGE, tuple(_edits(script, part)))
     for shown in script.shown_over_weights:
         known = script.losses.over_weights(shown)
-        if known is not None and shown not in done and not script.whole(shown) and not _of_all_samples(script, shown):
+        if known is not None and shown not in done and not script.whole(shown) and not script.of_all_samples(shown):
             done[shown] = None
             yield Hit(shown, _MESSAGE, tuple(_edits(script, known)))
     for operand, template in script.shown_bent.items():
@@ -84,13 +83,6 @@ def weighted_loss(script: Script) -> Iterator[Hit]:
             yield Hit(operand, words, (Wrap(script.span(operand), f"{script.ddp}.{template}"),))
     if script.quieted:
         yield from _quieted(script, [*done, *(term for call in script.roles.backwards for term in script.losses.sums_in(call))])
-
-
-def _of_all_samples(script: Script, loss: ast.expr) -> bool:
-    """Whether an execution says that a loss is the same on all ranks once what it takes of a rank's part is that of the global batch."""
-    whole = [operand for operand, template in script.shown_bent.items() if template.partition("(")[0] in _OF_PART]
-    lies = script.executed.lying(whole)(loss) if whole else ()
-    return bool(lies) and all(one.placement.kind in EQUAL for one in lies)
 
 
 def _quieted(script: Script, losses: Collection[ast.AST]) -> Iterator[Hit]:
