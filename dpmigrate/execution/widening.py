@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
+from dpmigrate.execution.identity import NOWHERE
 from dpmigrate.execution.values import SETTING, Atom, Const, Data, Items, Setting, Unbound, Unknown, Value, unknown
 
 #: turns of a loop, after which what still changes is not understood
@@ -39,16 +40,24 @@ def widened(v: Value, node: ast.AST, old: Value) -> Value:
 
 
 def _grown(a: Atom, old: Value) -> bool:
-    """Whether data lie as before, and only more operations are known that have bent them, or more
-    loops that they are gathered in, of which there are so many.
+    """Whether data lie as before, and only more places are known that hold them, more operations
+    that have bent them, or more loops that they are gathered in, of which there are so many.
     """
-    if not isinstance(a, Data) or not (a.bent or a.marks):
+    if not isinstance(a, Data) or not (a.held or a.bent or a.marks):
         return False
-    plain = a._replace(bent=frozenset(), marks=frozenset())
+    plain = _plain(a)
     return any(
-        isinstance(b, Data) and b._replace(bent=frozenset(), marks=frozenset()) == plain and b.bent <= a.bent and b.marks <= a.marks
+        isinstance(b, Data)
+        and _plain(b) == plain
+        and b.held <= a.held
+        and b.bent <= a.bent
+        and b.marks <= a.marks
         for b in old
     )
+
+
+def _plain(d: Data) -> Data:
+    return d._replace(held=NOWHERE, bent=frozenset(), marks=NOWHERE)
 
 
 def widening(turn: int, node: ast.AST) -> Callable[[Value, Value], Value]:

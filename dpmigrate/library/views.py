@@ -33,7 +33,7 @@ def reshape(site: Site) -> Value:
     found = rows_of(site.get(0) or ())
     sizes = sizes_of(site)
     if found is None:
-        one_by_one = sizes is not None and (len(sizes) > 1 or isinstance(sizes[0][0], Const))
+        one_by_one = sizes is not None and (len(sizes) != 1 or any(isinstance(a, Const) for a in sizes[0]))
         return plain(site, len(sizes) if sizes is not None and one_by_one else None)
     given = site.arguments.positional[0 if site.receiver is not None else 1 :]
     if sizes is None and given and placement_of(site.arguments.star).kind in placements.EQUAL:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 
+from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import Unbound, placement_of
 from tests.execution.paper import executed, held, module_of
 
@@ -140,3 +141,24 @@ def test_a_name_that_may_have_no_value_is_read_in_turns_of_some_ranks() -> None:
         "    try:\n        b = fast(a, a, a)\n    except Exception:\n        b = a\n"
     )
     assert [a.why for a in held(ex, "fast") if isinstance(a, Unbound)] == [None]
+
+
+def test_what_more_and_more_places_hold_lies_as_before() -> None:
+    """A late turn finds another place that may hold the tensor, and nothing else that is new."""
+    ex = executed(
+        """
+        from torch.utils.data import DataLoader, TensorDataset
+
+        x, = next(iter(DataLoader(TensorDataset(torch.ones(8, 3)), batch_size=4)))
+        x = x + x
+        first = second = third = fourth = fifth = x
+        for _ in range(40):
+            fifth = fourth
+            fourth = third
+            third = second
+            second = first
+            first = x + x
+        found = fifth + x
+        """
+    )
+    assert placement_of(held(ex, "found")).kind is Kind.ROWS

@@ -31,6 +31,7 @@ PROGRAMS = {
     "sizes": "b, c, h, w = x.shape\ny = x.view(b, c, h * w)\nout = y.mean(-1)\nloss = out.mean()",
     "an axis squeezed that is longer": "v = nn.Linear(16, 5)(x.flatten(2))\na = v.mean(-1, keepdim=True).transpose(1, 2)\np = torch.bmm(a, v).squeeze(2)\nout = p.mean(1) + v.mean(1)\nloss = out.mean()",
     "a column squeezed": "p = nn.Linear(48, 1)(x.flatten(1)).sigmoid().squeeze()\nout = (p - t) ** 2\nloss = out.mean()",
+    "no sizes": "one = torch.ones(1).view([]) + torch.ones(1).reshape(())\nout = x.mean((1, 2, 3)) * one\nloss = out.mean()",
     "sizes by size": "b, c, h, w = x.size()\ny = x.view(b * c, 1, h, w)\nz = y.view(b, c, h, w)\nout = z.sum(dim=(1, 2, 3))\nloss = out.mean()",
     "told by sizes": "b, c, h, w = x.shape\nout = x.mean(dim=(-2, -1))\nloss = out.pow(2).mean()",
     "told by size": "n, c, h, w = x.size()\nout = x.flatten(2).transpose(-2, -1).softmax(-2)\nloss = out[:, 0].mean()",
