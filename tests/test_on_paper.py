@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from pathlib import Path
 from textwrap import dedent
 
@@ -914,3 +915,78 @@ def test_each_backward_is_averaged_whatever_it_leaves_out(tmp_path: Path, step: 
     (outcome,) = engine.apply([path], Settings(), engine.Writing(write=False))
     assert outcome.status is Status.CHANGED, outcome.reason
     assert ("find_unused=True" in str(outcome.files[-1].after)) is option
+
+
+KEPT_DIGITS = """\
+import os
+import torch
+import urllib.request
+from torch import nn
+from torch.utils.data import DataLoader, Dataset
+from torchvision import datasets
+
+
+class Digits(Dataset):
+    def __init__(self, root, train=True, download=False):
+        self.root = {root}
+        if download:
+            self.download()
+        if not self._check_exists():
+            raise RuntimeError("no digits")
+        self.x, self.y = torch.load(os.path.join(self.root, "train.pt" if train else "test.pt"))
+
+    def __getitem__(self, i):
+        return self.x[i], self.y[i]
+
+    def __len__(self):
+        return len(self.x)
+
+    def _check_exists(self):
+        return os.path.exists(os.path.join(self.root, "train.pt")) and os.path.exists(os.path.join(self.root, "test.pt"))
+
+    def download(self):
+        if self._check_exists():
+            return
+        path = os.path.join(self.root, "raw.bin")
+        if not os.path.exists(path):
+            data = urllib.request.urlopen("https://example.org/digits")
+            with open(path, "wb") as f:
+                f.write(data.read())
+        with open(path, "rb") as f:
+            both = torch.load(f)
+{labels}
+        with open(os.path.join(self.root, "train.pt"), "wb") as f:
+            torch.save((both["x"], both["y"]), f)
+        with open(os.path.join(self.root, "test.pt"), "wb") as f:
+            torch.save((both["x2"], both["y2"]), f)
+
+
+model = nn.Linear(4, 2)
+optimizer = torch.optim.Adam(model.parameters())
+loader = DataLoader(Digits("data", download=True), batch_size=8, shuffle=True)
+for epoch in range(2):
+    for x, y in loader:
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(model(x), y).backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("root", "labels", "rank_0_goes_first"),
+    [
+        pytest.param("root", "        both['y'] = both['x']", ['train_set = Digits("data", download=True)'], id="the constructor fetches"),
+        pytest.param(
+            "os.path.expanduser(root)", "        both['y'] = datasets.MNIST(self.root, download=True).targets", ["if self._check_exists():"],
+            id="it fetches others' files",
+        ),
+    ],
+)  # fmt: skip
+def test_rank_0_goes_first_once_through_what_fetches_and_makes_files(tmp_path: Path, root: str, labels: str, rank_0_goes_first: list[str]) -> None:
+    """Where it runs a whole constructor first, it waits for nobody inside; a wait before a statement is no part of the tests in it."""
+    path = tmp_path / "train.py"
+    path.write_text(KEPT_DIGITS.replace("{labels}", labels).replace("{root}", root))
+    (outcome,) = engine.apply([path], Settings(), engine.Writing(write=False))
+    assert outcome.status is Status.CHANGED, outcome.reason
+    lines = [line.strip() for line in str(outcome.files[-1].after).splitlines()]
+    assert [after for line, after in pairwise(lines) if "main_first()" in line] == rank_0_goes_first

@@ -30,6 +30,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, Edit, Enclose, Wrap
+from dpmigrate.facts.fetched import first_on_main, under_main_first
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
@@ -37,6 +38,7 @@ from dpmigrate.rules._base import Hit, rule
 
 @rule("DPM516", severity=Severity.ERROR, fix=Fix.SAFE)
 def cache_made_by_every_rank(script: Script) -> Iterator[Hit]:
+    first = first_on_main(script) if script.builds else frozenset()
     for build in script.builds:
         message = "every rank would make these files at once"
         if build.kept:
@@ -46,6 +48,8 @@ def cache_made_by_every_rank(script: Script) -> Iterator[Hit]:
         if build.apart:
             yield Hit(build.asks.test, message, advice="make them before the training where every rank comes by, with ddp.main_first():")
             continue
+        if under_main_first(script, build.first, first):
+            continue  # all of it runs on rank 0 first, which would wait here for ranks that wait for it
         edits: list[Edit] = [Enclose(script.span(build.first), script.span(build.last), f"with {script.ddp}.main_first():"), AddImport(script.import_line)]
         if build.once:
             edits += [Wrap(script.span(w), f"({{}} and {script.ddp}.is_main())") for w in build.wishes]

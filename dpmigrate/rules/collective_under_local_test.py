@@ -72,7 +72,8 @@ def collective_under_local_test(script: Script) -> Iterator[Hit]:
         tests |= {t: None for t in found if t not in tests and not script.alike(t)}
     tests |= {t: None for t in raced_tests(script, places) if t not in tests}
     tests |= {t: None for t in stops_at_file(script.roles) if not script.made_once(t) and not parted(script.roles, t)}
-    for node in _alone(script, places):
+    # the ranks wait for files before or behind a statement, not within its tests
+    for node in _alone(script, [*(stmt for _, stmt in files), *(p for p in places if p not in {call for call, _ in files})]):
         if isinstance(node, ast.ExceptHandler):
             leave = raise_on_ranks(script, node)
             yield Hit(node, "only a rank that meets an exception comes here, where all ranks would wait", (leave, AddImport(script.import_line)))
