@@ -96,6 +96,8 @@ def _call_kind(roles: Roles, loop: BatchLoop, node: ast.Call, losses: Mapping[st
             return _addition_kind(roles, loop, func.value, losses, depth)
     if dotted in ("torch.sum", "numpy.sum", "?.sum", "torch.bincount", "numpy.bincount", "torch.histc"):
         return Holds.SUM
+    if dotted == "torch.numel" and node.args and _given_by_batch(roles, node.args[0]):
+        return Holds.SUM
     if dotted in ("torch.mean", "numpy.mean"):
         return Holds.MEAN
     if dotted.startswith("torch.nn.functional.") and (how := [k.value for k in node.keywords if k.arg == "reduction"]):
@@ -108,7 +110,11 @@ def _call_kind(roles: Roles, loop: BatchLoop, node: ast.Call, losses: Mapping[st
 
 
 def _given_by_batch(roles: Roles, node: ast.expr) -> bool:
-    """Whether a variable is given something of the batch, of which the elements are as many for each sample."""
+    """Whether a variable is given something of the batch, of which the elements are as many for each sample; or those of them that a mask over the batch
+    chooses, which add up over the ranks as well.
+    """
+    if isinstance(node, ast.Subscript):
+        return not isinstance(node.slice, ast.Tuple | ast.Slice) and of_batch(roles, node.slice) and _given_by_batch(roles, node.value)
     if not isinstance(node, ast.Name):
         return False
     bound = roles.names.bindings(roles.names.scope_of[node], node.id)

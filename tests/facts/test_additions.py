@@ -17,7 +17,7 @@ def _holds(addition: str, losses: dict[str, bool] | None = None, lines: str = ""
     return holds(found.roles, loop, counter, losses or {})
 
 
-@pytest.mark.parametrize("addition", ["z.max()", "foreign(z)", "z[0]", "z", "1 / len(a)", "z.mean() / len(a)", "len(a) + 1"])
+@pytest.mark.parametrize("addition", ["z.max()", "foreign(z)", "z[0]", "z", "1 / len(a)", "z.mean() / len(a)", "len(a) + 1", "torch.numel(model.weight)", "z[:, 0].numel()"])
 def test_not_known(addition: str) -> None:
     assert _holds(addition) is Holds.UNKNOWN
 
@@ -35,7 +35,7 @@ def test_means(addition: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "addition", ["len(a)", "a.size(0)", "(z == b).sum().item()", "z.mean() * len(a)", "right(z, b)", "z.sum() / 3", "z.sum() + len(a)", "n", "loss"]
+    "addition", ["len(a)", "a.size(0)", "(z == b).sum().item()", "z.mean() * len(a)", "right(z, b)", "z.sum() / 3", "z.sum() + len(a)", "n", "loss", "torch.numel(a)", "torch.numel(z[b != 1])", "z[b > 0].numel()"]
 )
 def test_sums(addition: str) -> None:
     assert _holds(addition, {"loss": True}, "n = a.shape[0]") is Holds.SUM
