@@ -120,6 +120,24 @@ def weighted(count: int) -> Effect:
     return effect
 
 
+def by_channel(site: Site) -> Value | None:
+    """``F.batch_norm``, ``F.instance_norm``: where the samples are put beside each other as channels
+    (``x.view(1, b * c, h, w)``, as adaptive instance normalisation does), each is normalised by itself,
+    with weights and statistics of its own.
+    """
+    found = rows_of(site.get(0, "input") or ())
+    if found is None or found.placement.axis != 1:
+        return grid(mixes=True)(site)
+    names = ("running_mean", "running_var", "weight", "bias")
+    given = [v for i, n in enumerate(names, 1) if (v := site.get(i, n) or NONE) != NONE]
+    lying = [found.placement, *(r.placement for v in given if (r := rows_of(v)))]
+    alone = all(p.kind is Kind.ROWS and not p.ragged and p.segments == 1 for p in lying)
+    if len(lying) <= len(given) or any(p.axis for p in lying[1:]) or not alone:
+        return site.unknown(f"whether samples meet in {site.word}")
+    p = found.placement._replace(padded=any(p.padded for p in lying))
+    return with_lengths(site.data(p, axes=found.axes, keep_axes=False), found.lengths)
+
+
 def normalised(site: Site) -> Value | None:
     """``F.layer_norm(x, shape)``: over as many of the last axes as the shape has."""
     found = rows_of(site.get(0) or ())

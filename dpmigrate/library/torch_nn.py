@@ -9,7 +9,7 @@ from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.values import NONE, NOTHING, Value, const
 from dpmigrate.library import streams
 from dpmigrate.library.effects import coupled, elementwise, same, unestablished
-from dpmigrate.library.grids import grid, normalised, pooled, prelu, sampled, weighted
+from dpmigrate.library.grids import by_channel, grid, normalised, pooled, prelu, sampled, weighted
 from dpmigrate.library.layer_examples import LAYER_EXAMPLES
 from dpmigrate.library.layer_table import BASES, LAYERS
 from dpmigrate.library.layers import (
@@ -151,11 +151,16 @@ F.pixel_shuffle(x[:, :, None, None], 2)
 F.pixel_unshuffle(x.view(-1, 1, 2, 2), 2)
 """), _FUNCTIONAL),
     Row(prefixed("torch.nn.functional.", """
-batch_norm group_norm instance_norm local_response_norm
-"""), grid(mixes=True), examples("""
+batch_norm instance_norm
+"""), by_channel, examples("""
 F.batch_norm(x, w[0].detach(), w[1].detach().abs() + 1)
-F.group_norm(x, 2)
 F.instance_norm(x[:, None])
+F.batch_norm(x.reshape(1, -1, 1).expand(3, -1, 2), None, None, x.reshape(-1), None, True)
+"""), _FUNCTIONAL),
+    Row(prefixed("torch.nn.functional.", """
+group_norm local_response_norm
+"""), grid(mixes=True), examples("""
+F.group_norm(x, 2)
 F.local_response_norm(x[:, :, None], 2)
 """), _FUNCTIONAL),
     Row(prefixed("torch.nn.functional.", "layer_norm rms_norm"), normalised, examples("""

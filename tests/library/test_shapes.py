@@ -55,6 +55,7 @@ PROGRAMS = {
     "masked heads": "s = x.flatten(2).transpose(1, 2)\nB, T, C = s.shape\nm = torch.tril(torch.ones(T, T)).view(1, 1, T, T)\nk = s.view(B, T, 1, C).transpose(1, 2)\natt = (k @ k.transpose(-2, -1)).masked_fill(m[:, :, :T, :T] == 0, -1e9)\nout = att.softmax(-1) @ k\nloss = out.mean()",
     "layers of a grid": "d = nn.Conv2d(3, 4, 3, padding=1)(x)\np = F.max_pool2d(d, 2)\nu = F.interpolate(p, scale_factor=2, mode='bilinear')\nout = nn.Conv2d(8, 2, 1)(torch.cat([d, u], dim=1))\nloss = F.cross_entropy(out, torch.zeros(x.size(0), 4, 4).long())\nz = F.softmax(out, dim=1)[:, 1].sum(dim=(1, 2))",
     "padded to another": "d = nn.Conv2d(3, 4, 3, padding=1)(x)\nu = d[:, :, :2, :3]\nh, w = d.size()[2] - u.size()[2], d.size()[3] - u.size()[3]\nout = F.pad(u, [w // 2, w - w // 2, h // 2, h - h // 2])\nloss = out.mean()",
+    "samples normalised by channels": "b, c, h, w = x.size()\nm, v = torch.zeros(3).repeat(b), torch.ones(3).repeat(b)\ns = nn.Linear(3, 6)(x.mean((2, 3)))\ny = x.contiguous().view(1, b * c, h, w)\ny = F.batch_norm(y, m, v, s[:, :3].contiguous().view(-1), s[:, 3:].contiguous().view(-1), True)\nout = y.view(b, c, h, w).mean((1, 2, 3))\nloss = (y * 1.5).view(b, c, h, w).square().mean()",
     "squeezed and excited": "b, c, _, _ = x.size()\ny = F.adaptive_avg_pool2d(x, 1).view(b, c)\ny = nn.Linear(3, 3)(y).sigmoid().view(b, c, 1, 1)\nout = x * y.expand_as(x)\nloss = out.mean()",
     "gram": "f = nn.Conv2d(3, 4, 3)(x)\nb, c, h, w = f.size()\nf = f.view(b, c, h * w)\nout = f.bmm(f.transpose(1, 2)) / (c * h * w)\nloss = F.mse_loss(out, out.detach() * 2)",
     "cells": "h = torch.zeros(x.size(0), 5)\nc = torch.zeros(x.size(0), 5)\ncell = nn.LSTMCell(3, 5)\ns = x.flatten(2).permute(2, 0, 1)\nall_ = []\nfor i in range(s.size(0)):\n    h, c = cell(s[i], (h, c))\n    all_.append(h)\nout = torch.stack(all_, dim=1)\nloss = out.mean()",
@@ -379,3 +380,13 @@ def test_axes_that_squeeze_leaves_where_their_lengths_are_known(out: str, kind: 
     ex = executed(f"{head}for x, t in DataLoader(TensorDataset(torch.ones(8, 4), torch.ones(8)), 4):\n    out = {out}\n")
     (found,) = [a for a in held(ex, "out") if isinstance(a, Data)]
     assert (found.placement.kind, found.placement.axis, found.axes) == (kind, axis, axes)
+
+
+@pytest.mark.parametrize("more", [
+    "torch.zeros(8), torch.ones(8), None, None, True",  # statistics of no sample
+    "None, None, torch.ones(8), None, True",
+    "None, None, x.flatten(1).t(), None, True",
+])  # fmt: skip
+def test_samples_normalised_as_channels_have_weights_of_their_own(more: str) -> None:
+    ex = executed(f"{_HEAD}{_KNOWN}for x, t in loader:\n    b, c, h, w = x.size()\n    out = F.batch_norm(x.view(1, b * c, h, w), {more})\n")
+    assert placement_of(tuple(a for a in held(ex, "out") if a != UNBOUND)).kind is Kind.UNKNOWN

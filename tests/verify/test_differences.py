@@ -190,6 +190,14 @@ def test_a_deep_network_with_batch_norm_keeps_its_numbers(tmp_path: Path) -> Non
     assert differing(found) == [] and found.holds
 
 
+def test_samples_that_are_normalised_as_channels(tmp_path: Path) -> None:
+    """Each by itself, as adaptive instance normalisation does it: such statistics are no batch's, and are left as they are."""
+    own = "lambda self, x: nn.functional.batch_norm(x.view(1, -1, 4), None, None, None, None, True).view(x.shape)"
+    pair = ("nn.ReLU())", f"type('Own', (nn.Module,), {{'forward': {own}}})())")
+    found = proved(tmp_path, changed(ORIGINAL, pair), changed(MIGRATED, pair), Wish(steps=4, timeout=90))
+    assert differing(found) == [] and found.holds
+
+
 def test_checkpoints_that_do_not_pair_by_their_numbers(tmp_path: Path) -> None:
     """Two checkpoints named by the same second are one file: which of the other run's belongs to it cannot be told."""
     found = proved(tmp_path, changed(ORIGINAL, ('"best.pt"', '"best_1.pt"')), changed(MIGRATED, ('"best.pt"', 'f"best_{epoch + 2}.pt"')))

@@ -117,6 +117,9 @@ def _still(torch: Any) -> None:
     normalise = functional.batch_norm
 
     def frozen(x: Any, mean: Any, var: Any, weight: Any = None, bias: Any = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-5) -> Any:
+        if len(x) == 1 and not str(sys._getframe(1).f_globals.get("__name__")).startswith("torch."):
+            # samples beside each other as channels (x.view(1, b * c, h, w)): each is normalised by itself, no layer of torch does so
+            return normalise(x, mean, var, weight, bias, training, momentum, eps)
         RECORD["batch_norm"] = True
         if training:
             functional._verify_batch_size(x.shape)  # a rank's share of one sample fails in earnest as well
