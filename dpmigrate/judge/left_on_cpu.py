@@ -1,5 +1,5 @@
-"""Batches are moved to the rank's device for bare models as they are for others: a wrapper moves what it
-is given, a model that is called by itself does not.
+"""Batches are moved to the rank's device for bare models as they are for others: DataParallel moves what
+it is given, and so does a wrapper with ``move_inputs``; a model that is called by itself does not.
 """
 
 from __future__ import annotations

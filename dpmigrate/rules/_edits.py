@@ -96,7 +96,7 @@ def wrap_options(script: Script, w: Wrap) -> list[str]:
     """The options of ``ddp.wrap`` that this model needs."""
     thaws = thawing(script, w)
     unused = bool(script.unused(w) or w in script.shown_unused)
-    moves = w.how == "call" and moved_by_wrapper(script)
+    moves = script.from_data_parallel and moved_by_wrapper(script)
     return ["sync_bn"] * script.settings.sync_bn + ["find_unused"] * (unused or thaws) + ["thaws"] * thaws + ["move_inputs"] * moves
 
 

@@ -5,8 +5,9 @@ Calls of a model that was in DataParallel with a part of the batch as the loader
 or with a tensor that the program has made on the CPU, wherever it has (`model(torch.randn(8, 16))`, `model(noise(8, "cpu"))`).
 
 ## Why it matters
-DataParallel's `forward` copies its inputs to the GPUs. DistributedDataParallel does so for its own `forward`, too, but evaluation calls the bare module,
-and under plain `python` there is no wrapper: both end with "Expected all tensors to be on the same device". Targets were never moved by either.
+DataParallel's `forward` copies its inputs to the GPUs. DistributedDataParallel does so with `device_ids` alone (`ddp.wrap(model, move_inputs=True)`, which is
+written where training may give the model something else that nothing has moved). Evaluation calls the bare module, and under plain `python` there is no
+wrapper: both end with "Expected all tensors to be on the same device". Targets were never moved by either.
 
 ## Example
 ```python

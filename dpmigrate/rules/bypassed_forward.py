@@ -60,6 +60,11 @@ def bypassed_forward(script: Script) -> Iterator[Hit]:
         code = f'{script.ddp}.method({model}, "{p.path}")' if p.path else model
         yield Hit(p.call, message, (Replace(script.span(p.call.func), code), AddImport(script.import_line)))
     for p in roles.training_passes:
-        if isinstance(p.call.func, ast.Attribute) and p.call.func.value is p.model and p.call.func.attr == "forward" and roles.wrapped(p.model) is not False:
-            message = f"{script.text(p.call.func)}(…) in training runs none of the wrapper's hooks: steps that leave parameters out would not be finished"
-            yield Hit(p.call, message, (Replace(script.span(p.call.func), script.text(p.model)),))
+        func = p.call.func
+        by_name = isinstance(func, ast.Attribute) and func.value is p.model and func.attr == "forward"
+        if by_name and roles.wrapped(p.model) is not False:
+            message = (
+                f"{script.text(func)}(…) in training runs none of the wrapper's hooks: steps that "
+                "leave parameters out would not be finished"
+            )
+            yield Hit(p.call, message, (Replace(script.span(func), script.text(p.model)),))
