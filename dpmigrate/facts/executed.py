@@ -29,6 +29,7 @@ from dpmigrate.judge import (
     asked_before_writing,
     asked_early,
     before,
+    some_moved,
     span,
     steering,
     tensor_on_cpu,
@@ -93,6 +94,11 @@ class Executed:
         events = [e for e in result.trace.of(PASSED_IN) if _place(e.node) == _place(call) and UNPACKED not in e.values]
         given = [e.values.get(argument, NOTHING) for e in events]
         return result.trace.ended is None and bool(given) and all(tensor_on_cpu(result, v, always=always) for v in given)
+
+    def moves_some(self, call: ast.Call) -> bool:
+        """Whether the program itself moves something that a wrapper is given there to a device."""
+        result = before(self._program)
+        return any(some_moved(result, e) for e in result.trace.of(PASSED_IN) if _place(e.node) == _place(call))
 
     def moved(self, call: ast.Call, argument: str) -> bool:
         """Whether the program has moved what a wrapper is given to a device, or that is no tensor, as often as the call is come to."""

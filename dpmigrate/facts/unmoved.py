@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dpmigrate.facts.copies import counts
 from dpmigrate.facts.library import FLOATS, INTEGERS, LAYOUTS
 from dpmigrate.facts.nodes import walk
 
@@ -31,15 +32,31 @@ class Given:
 
 
 def given(script: Script) -> Iterator[Given]:
-    """What the passes through models that may be wrapped are given, argument by argument."""
+    """What the passes through models that may be wrapped are given, argument by argument.
+
+    A program that also runs without DataParallel, on one GPU, and moves something itself, leaves the rest where it has to be: lengths on the CPU.
+    """
+    by_choice = script.from_data_parallel and all(_if_several(script, call) for call in _made(script))
     for p in script.roles.forwards:
-        if script.roles.wrapped(p.model) is False:
+        if script.roles.wrapped(p.model) is False or (by_choice and script.executed.moves_some(p.call)):
             continue
         named = ((k.arg or "", k.value) for k in p.call.keywords)
         for name, node in (*((str(i), a) for i, a in enumerate(p.call.args)), *named):
             kinds = _left(script, node, frozenset())
             made = kinds not in ({"part"}, {"batch"}) and script.executed.on_cpu(p.call, name, always=not _returned(script, node))
             yield Given(p, name, node, "tensor" if made else next(iter(kinds)) if kinds in ({"part"}, {"batch"}) else "")
+
+
+def _made(script: Script) -> Iterator[ast.AST]:
+    """The DataParallel calls."""
+    yield from script.wraps.removed
+    yield from (w.node for w in script.wraps.wraps if w.how == "call")
+
+
+def _if_several(script: Script, call: ast.AST) -> bool:
+    """Whether a call is made only where there are several GPUs."""
+    tests = (a.test for a in script.names.ancestors(call) if isinstance(a, ast.If | ast.IfExp) and not script.names.is_inside(call, a.test))
+    return any(isinstance(n, ast.expr) and counts(script.roles, n) for test in tests for n in walk(test))
 
 
 def moved_by_wrapper(script: Script) -> bool:

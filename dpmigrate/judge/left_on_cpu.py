@@ -164,6 +164,11 @@ def all_moved(execution: Execution, v: Value) -> bool:
     return bool(v) and all(isinstance(a, Const | Setting) or _is_moved(execution, a) for a in v)
 
 
+def some_moved(execution: Execution, event: Event) -> bool:
+    """Whether something that a wrapper is given is seen to have been moved to a device."""
+    return any(_is_moved(execution, a) for v in event.values.values() for a in v)
+
+
 def _is_moved(execution: Execution, a: Atom) -> bool:
     return isinstance(a, Data) and any(execution.heap.objects[n].kind == _MOVED for n in a.marks)
 

@@ -98,3 +98,22 @@ def test_tensors_of_the_program(shown: str, new: str) -> None:
 def test_a_batch_as_a_whole_is_told() -> None:
     (one,) = hits("DPM221", **{**_DP, "batches": "for b in loader:", "step": _step("model(b)", "y = b[1]")})
     assert (one.severity, one.edits) == (Severity.WARNING, ()) and one.advice
+
+
+_AT_CHOICE = "model = Net().cuda()\nif torch.cuda.device_count() > 1:\n    model = nn.DataParallel(model)"
+
+
+@pytest.mark.parametrize(
+    ("model", "step", "left"),
+    [
+        pytest.param(_AT_CHOICE, _step("model(x.cuda(), y)"), [], id="one GPU needs no more than that"),
+        pytest.param(_AT_CHOICE, _step("model(x)"), ["x"], id="nothing is moved"),
+        pytest.param("model = nn.DataParallel(Net().cuda())", _step("model(x.cuda(), y)"), ["y"], id="always DataParallel"),
+        pytest.param("model = Net().cuda()\nif os.environ.get('P'):\n    model = nn.DataParallel(model)", _step("model(x.cuda(), y)"), ["y"], id="another test"),
+    ],
+)
+def test_a_program_that_runs_on_one_gpu_as_well(model: str, step: str, left: list[str]) -> None:
+    """Lengths that nothing moves are wanted on the CPU."""
+    parts = {"model": model, "step": step, "net": "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.fc = nn.Linear(8, 2)\n    def forward(self, x, n=None):\n        return self.fc(x)"}
+    assert found("DPM221", **parts) == left
+    assert "move_inputs" not in whole(**parts)
