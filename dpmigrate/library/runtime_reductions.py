@@ -224,7 +224,8 @@ def weighted_mean(site: Site) -> Value | None:
     p = placement_of(site.flat(site.get(0) or NOTHING))
     count = placement_of(site.flat(site.get(1, "weight") or NOTHING))
     site.event("mean over weights of the batch", given=site.flat(site.get(0, "loss") or NOTHING))
-    if p.kind is Kind.PER_RANK or (p.kind is Kind.RATIO and count.kind is Kind.SIZE):
+    bent = p.kind is Kind.PER_RANK and any(d.bent for d in data(site.flat(site.get(0) or NOTHING)))
+    if bent or (p.kind is Kind.RATIO and count.kind is Kind.SIZE):
         return site.get(0)  # of what is each rank's own it makes nothing else, and what has made it so is still seen
     if count.kind not in placements.EQUAL:
         _note_whole(site, site.flat(site.get(0) or NOTHING))

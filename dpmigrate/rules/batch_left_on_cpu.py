@@ -21,8 +21,8 @@ for images, target in ddp.shard(val_loader):
 ```
 
 ## When it is not fixed
-In a program that runs on one GPU as well (`if torch.cuda.device_count() > 1: model = nn.DataParallel(model)`), and moves something that it gives the model, what
-it does not move is left where it is: `pack_padded_sequence` wants lengths on the CPU.
+In a program that runs on one GPU as well (`if torch.cuda.device_count() > 1: model = nn.DataParallel(model)`) and moves something that it gives the model, the
+rest is left where it is: `pack_padded_sequence` wants lengths on the CPU.
 
 A batch that is handed on as a whole (`for batch in loader: model(batch)`) is told: it may be a dict or a list, which has no `to`.
 """
