@@ -122,7 +122,8 @@ TOTAL = """\
 @pytest.mark.parametrize(
     ("add", "left", "noted"),
     [
-        ("total += [loss.item() * x.size(0)][0]", True, False),
+        ("total += [loss.item() * x.size(0), loss.item()][epoch % 2]", True, False),
+        ("total += [loss.item() * x.size(0)][0]", False, False),
         ("total += loss.item() * x.size(0)", False, False),
         ("kept.update(n=kept['n'] + loss.item() * x.size(0))", False, True),
     ],
