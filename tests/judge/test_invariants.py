@@ -28,6 +28,7 @@ from dpmigrate.judge import (
     wrapped,
 )
 from dpmigrate.judge import judged as judgement
+from dpmigrate.library.sites import PADDING
 from dpmigrate.program import Program
 from dpmigrate.source import Source, parse
 
@@ -340,19 +341,24 @@ TAGS = RIGHT.replace("        return self.head(self.body(x))\n", """\
 
 
 @pytest.mark.parametrize(
-    ("given", "right"),
+    ("given", "refused", "told"),
     [
-        ("out.mean(1)", False),
-        ("out[:, -1]", False),
-        ("out.sum(-1, keepdim=True).mean(1) * torch.ones(2)", False),
-        ("out.sum(1) / lengths[:, None]", True),
-        ("out[:, 0]", True),
-        ("out[torch.arange(len(x)), lengths - 1]", True),
+        ("out.mean(1)", False, True),
+        ("out[:, -1]", True, True),
+        ("out.sum(-1, keepdim=True).mean(1) * torch.ones(2)", False, True),
+        ("out.sum(1) / lengths[:, None]", False, False),
+        ("out[:, 0]", False, False),
+        ("out[torch.arange(len(x)), lengths - 1]", False, False),
     ],
 )
-def test_a_mean_counts_what_sequences_are_filled_up_with(given: str, right: bool) -> None:
-    told = judged(TAGS.format(given=given))
-    assert {n for n, _ in told} == (set() if right else {totals.APART}), told
+def test_a_mean_counts_what_sequences_are_filled_up_with(given: str, refused: bool, told: bool) -> None:
+    """What samples are reduced to over their padded places goes by the longest of a rank's part, as is told."""
+    text = TAGS.format(given=given)
+    found = judged(text)
+    assert {n for n, _ in found} == ({totals.APART} if refused else set()), found
+    source = parse(text.encode(), "train.py")
+    assert isinstance(source, Source)
+    assert bool(list(executed(Program.of(source)).trace.of(PADDING))) is told
 
 
 CHOICE = """\
