@@ -21,6 +21,7 @@ from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.phases import Phases
 from dpmigrate.facts.roles import Roles
 from dpmigrate.judge import (
+    MOVED_BATCH,
     PASSED_IN,
     UNPACKED,
     Lies,
@@ -95,10 +96,16 @@ class Executed:
         given = [e.values.get(argument, NOTHING) for e in events]
         return result.trace.ended is None and bool(given) and all(tensor_on_cpu(result, v, always=always) for v in given)
 
+    def calls_wrapper(self, call: ast.Call) -> bool:
+        """Whether the call is seen to be one of a wrapper."""
+        return any(_place(e.node) == _place(call) for e in before(self._program).trace.of(PASSED_IN))
+
     def moves_some(self, call: ast.Call) -> bool:
-        """Whether the program itself moves something that a wrapper is given there to a device."""
+        """Whether the program itself moves something that a wrapper is given there to a device; of what ``*`` and ``**`` give, that it moves batches."""
         result = before(self._program)
-        return any(some_moved(result, e) for e in result.trace.of(PASSED_IN) if _place(e.node) == _place(call))
+        events = [e for e in result.trace.of(PASSED_IN) if _place(e.node) == _place(call)]
+        unpacked = any(UNPACKED in e.values for e in events) and any(True for _ in result.trace.of(MOVED_BATCH))
+        return unpacked or any(some_moved(result, e) for e in events)
 
     def moved(self, call: ast.Call, argument: str) -> bool:
         """Whether the program has moved what a wrapper is given to a device, or that is no tensor, as often as the call is come to."""

@@ -36,15 +36,19 @@ def given(script: Script) -> Iterator[Given]:
 
     A program that also runs without DataParallel, on one GPU, and moves something itself, leaves the rest where it has to be: lengths on the CPU.
     """
-    by_choice = script.from_data_parallel and all(_if_several(script, call) for call in _made(script))
     for p in script.roles.forwards:
-        if script.roles.wrapped(p.model) is False or (by_choice and script.executed.moves_some(p.call)):
+        if script.roles.wrapped(p.model) is False or _moves_itself(script, p.call):
             continue
         named = ((k.arg or "", k.value) for k in p.call.keywords)
         for name, node in (*((str(i), a) for i, a in enumerate(p.call.args)), *named):
             kinds = _left(script, node, frozenset())
             made = kinds not in ({"part"}, {"batch"}) and script.executed.on_cpu(p.call, name, always=not _returned(script, node))
             yield Given(p, name, node, "tensor" if made else next(iter(kinds)) if kinds in ({"part"}, {"batch"}) else "")
+
+
+def _moves_itself(script: Script, call: ast.Call) -> bool:
+    """Whether the program also runs on one GPU, where it moves something itself that it gives the model there."""
+    return script.from_data_parallel and all(_if_several(script, c) for c in _made(script)) and script.executed.moves_some(call)
 
 
 def _made(script: Script) -> Iterator[ast.AST]:
@@ -59,9 +63,14 @@ def _if_several(script: Script, call: ast.AST) -> bool:
     return any(isinstance(n, ast.expr) and counts(script.roles, n) for test in tests for n in walk(test))
 
 
+def calls_wrapper(script: Script) -> bool:
+    """Whether training is seen to call what is in DataParallel as a whole, and not a model of which a part is."""
+    return any(script.executed.calls_wrapper(p.call) for p in script.roles.training_passes)
+
+
 def moved_by_wrapper(script: Script) -> bool:
     """Whether training may give a wrapped model what only the wrapper has moved: neither the program does, as far as that is seen, nor will its migration."""
-    training = {p.call for p in script.roles.training_passes}
+    training = {p.call for p in script.roles.training_passes if not _moves_itself(script, p.call)}
     if any(isinstance(a, ast.Starred) for c in training for a in c.args) or any(k.arg is None for c in training for k in c.keywords):
         return True
     others = (g for g in given(script) if g.of.call in training and g.unmoved not in ("part", "tensor"))

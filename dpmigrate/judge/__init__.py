@@ -49,7 +49,7 @@ from dpmigrate.judge import (
 )
 from dpmigrate.judge.bent import Bent
 from dpmigrate.judge.file_calls import SAVES, writes_by_mode
-from dpmigrate.judge.left_on_cpu import PASSED_IN, UNPACKED, all_moved, some_moved, tensor_on_cpu
+from dpmigrate.judge.left_on_cpu import MOVED_BATCH, PASSED_IN, UNPACKED, all_moved, some_moved, tensor_on_cpu
 from dpmigrate.judge.lying import span
 from dpmigrate.judge.shared_files import asked_before_writing, asked_early, written_anew, written_by_all
 from dpmigrate.judge.steering import Lies, all_lies, steering
@@ -171,6 +171,7 @@ __all__ = [
     "ALONE",
     "APART",
     "COUPLED",
+    "MOVED_BATCH",
     "PASSED_IN",
     "SAVES",
     "TOTALS",

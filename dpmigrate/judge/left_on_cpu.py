@@ -28,6 +28,8 @@ NAME = "bare models get batches on the rank's device"
 PASSED_IN = "judge passed in"
 #: the value of such an event in a call with ``*`` or ``**``
 UNPACKED = "unpacked"
+#: the event of a batch that the program moves to a device
+MOVED_BATCH = "judge moved batch"
 #: the kinds of the marks of data that were moved to a device, and of data that are on the CPU
 _MOVED, _ON_CPU = "moved data", "data on the CPU"
 #: methods that may move data; a type may be one of a device, ``x.type(torch.cuda.FloatTensor)``
@@ -52,7 +54,7 @@ def moved(
     called = any(o.kind in _MODELS for o in m.objects(callee))
     if receivers or called or "device" in arguments.keywords:
         if any(_fresh(d) for d in data(receivers, deep=True)):
-            m.event("judge moved batch", node, frame)
+            m.event(MOVED_BATCH, node, frame)
         return _marked(m, result, _MOVED)
     if any(not isinstance(a, Foreign | Method) for a in callee):
         return result  # what the program's own functions give has its marks
@@ -119,7 +121,7 @@ def faults(trial: Trial) -> Iterator[Fault]:
     the device, or the model on the CPU.
     """
     own = {e.node for e in trial.result.trace.of("judge runtime") if e.values["name"] == const("device")}
-    moves = [e.node for e in trial.result.trace.of("judge moved batch")]
+    moves = [e.node for e in trial.result.trace.of(MOVED_BATCH)]
     kinds = {
         _made: "a model without its wrapper is given a tensor on the CPU, which the wrapper moved to its device",
         left: "a model without its wrapper is given a batch that nothing has moved to the rank's device",

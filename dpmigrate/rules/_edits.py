@@ -19,7 +19,7 @@ from dpmigrate.facts.objects import wrap_argument
 from dpmigrate.facts.outside import downloads
 from dpmigrate.facts.parameters import thawing
 from dpmigrate.facts.script import Script
-from dpmigrate.facts.unmoved import moved_by_wrapper
+from dpmigrate.facts.unmoved import calls_wrapper, moved_by_wrapper
 from dpmigrate.facts.wraps import Wrap
 from dpmigrate.model import Severity
 from dpmigrate.rules._base import Hit
@@ -96,7 +96,7 @@ def wrap_options(script: Script, w: Wrap) -> list[str]:
     """The options of ``ddp.wrap`` that this model needs."""
     thaws = thawing(script, w)
     unused = bool(script.unused(w) or w in script.shown_unused)
-    moves = script.from_data_parallel and moved_by_wrapper(script)
+    moves = script.from_data_parallel and (w.how == "call" or calls_wrapper(script)) and moved_by_wrapper(script)
     return ["sync_bn"] * script.settings.sync_bn + ["find_unused"] * (unused or thaws) + ["thaws"] * thaws + ["move_inputs"] * moves
 
 
