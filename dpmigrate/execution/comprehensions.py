@@ -152,9 +152,8 @@ class ComprehensionParts(OperatorParts):
             self.control.append(Parting(origin, True, turns=True, samples=True))
         else:
             self.control.append(out.parted)
-        sets = self.objects(iterable)
-        if sets and len(sets) == len(iterable) and all(o.kind == "set" for o in sets):
-            self._over_sets.add(generator.target)
+        # also where the same comprehension is under way over something else
+        (self._over_sets.add if self.only_sets(iterable) else self._over_sets.discard)(generator.target)
         self.going.append(loop)
         for turn in range(ROUNDS):  # what an element leaves behind may change the next one
             self.heap.mark()

@@ -274,6 +274,11 @@ class ContainerParts(AttributeStoreParts):
             return unknown(f"no table has {word}", node)
         return SETTING
 
+    def only_sets(self, v: Value) -> bool:
+        """Whether a value is a set for certain."""
+        made = self.objects(v)
+        return bool(made) and len(made) == len(v) and all(o.kind == "set" for o in made)
+
     def depends(self, v: Value) -> placements.Placement:
         """How a value lies, with all that its containers hold."""
         out = placements.ZERO

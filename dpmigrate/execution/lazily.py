@@ -144,7 +144,7 @@ class LazyParts(LoopParts):
         """Whether a generator expression goes over all of a set."""
         begun = [o.extra for o in self.objects(source)]
         given = [v for s in begun if isinstance(s, Suspended) for v in s.arguments.positional]
-        return bool(given) and all(v and all(o.kind == "set" for o in self.objects(v)) and len(self.objects(v)) == len(v) for v in given)
+        return bool(given) and all(map(self.only_sets, given))
 
     def contains(self, holder: Value, wanted: Value, node: ast.AST, frame: Frame) -> Value | None:
         """``wanted in generator``."""

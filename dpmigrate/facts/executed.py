@@ -92,25 +92,29 @@ class Executed:
         is known; ``always``: nor None.
         """
         result = before(self._program)
-        events = [e for e in result.trace.of(PASSED_IN) if _place(e.node) == _place(call) and UNPACKED not in e.values]
+        events = [e for e in self._passed_in(call) if UNPACKED not in e.values]
         given = [e.values.get(argument, NOTHING) for e in events]
         return result.trace.ended is None and bool(given) and all(tensor_on_cpu(result, v, always=always) for v in given)
 
+    def _passed_in(self, call: ast.Call) -> list[Event]:
+        """What the wrapper is given that a call is seen to be one of, each time."""
+        return [e for e in before(self._program).trace.of(PASSED_IN) if _place(e.node) == _place(call)]
+
     def calls_wrapper(self, call: ast.Call) -> bool:
         """Whether the call is seen to be one of a wrapper."""
-        return any(_place(e.node) == _place(call) for e in before(self._program).trace.of(PASSED_IN))
+        return bool(self._passed_in(call))
 
     def moves_some(self, call: ast.Call) -> bool:
         """Whether the program itself moves something that a wrapper is given there to a device; of what ``*`` and ``**`` give, that it moves batches."""
         result = before(self._program)
-        events = [e for e in result.trace.of(PASSED_IN) if _place(e.node) == _place(call)]
+        events = self._passed_in(call)
         unpacked = any(UNPACKED in e.values for e in events) and any(True for _ in result.trace.of(MOVED_BATCH))
         return unpacked or any(some_moved(result, e) for e in events)
 
     def moved(self, call: ast.Call, argument: str) -> bool:
         """Whether the program has moved what a wrapper is given to a device, or that is no tensor, as often as the call is come to."""
         result = before(self._program)
-        events = [e for e in result.trace.of(PASSED_IN) if _place(e.node) == _place(call)]
+        events = self._passed_in(call)
         return result.trace.ended is None and bool(events) and all(all_moved(result, e.values.get(argument, NOTHING)) for e in events)
 
     def lying(self, whole: Iterable[ast.AST]) -> Callable[[ast.AST], frozenset[Lies]]:

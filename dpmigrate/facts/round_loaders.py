@@ -72,8 +72,8 @@ def _assigned(names: Names, node: ast.expr) -> ast.expr | None:
     if not isinstance(node, ast.Name):
         return None
     scope = names.scope_of[node]
-    reads = [n for n in names.uses(scope, node.id) if isinstance(n.ctx, ast.Load)]
-    given = latest(names, node, [*names.bindings(scope, node.id)]) if len(reads) == 1 else None
+    alone = len(names.uses(scope, node.id)) == 1
+    given = latest(names, node, [*names.bindings(scope, node.id)]) if alone else None
     return given.value if given is not None and isinstance(given.value, ast.expr) and not given.path else None
 
 

@@ -69,8 +69,8 @@ def filled_up(m: Machine, size: Value) -> bool:
 
 
 def is_filled_up(m: Machine) -> bool:
-    """Whether the function that puts a batch together has filled samples up to a size of them all."""
-    return const(True)[0] in (m.heap.read(filling(m)) or ()) and bool(assembled(m))
+    """Whether the function that put a batch together last has filled samples up to a size of them all."""
+    return const(True)[0] in (m.heap.read(filling(m)) or ())
 
 
 def is_put_together(site: Site, v: Value) -> bool:

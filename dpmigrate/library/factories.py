@@ -25,7 +25,7 @@ from dpmigrate.execution.values import (
     value,
 )
 from dpmigrate.library.axes import rows_of
-from dpmigrate.library.collating import filled_up, is_filled_up
+from dpmigrate.library.collating import assembled, filled_up, is_filled_up
 from dpmigrate.library.shapes import with_lengths
 from dpmigrate.library.sites import OWN_SIZE, SINGLE, Site
 
@@ -277,7 +277,7 @@ def _filled_lists(site: Site, given: Value) -> bool:
     lists = [o for v in (given, held) for o in site.m.objects(v) if o.kind == "list"]
     lengths = [site.m.heap.read((o.number, LENGTH)) or NOTHING for o in lists]
     by_all = any(filled_up(site.m, v) for v in lengths if not all(map(is_one, v)))
-    return by_all or (is_filled_up(site.m) and any(_holds_more(site, a) for a in held))
+    return by_all or (bool(assembled(site.m)) and is_filled_up(site.m) and any(_holds_more(site, a) for a in held))
 
 
 def _holds_more(site: Site, a: Atom) -> bool:
