@@ -53,6 +53,8 @@ class BranchParts(GeneratorParts):
         match atom:
             case Const():
                 return bool(atom.value)
+            case Setting():
+                return atom.truth
             case Foreign():
                 return True
             case Items():
@@ -199,7 +201,7 @@ class BranchParts(GeneratorParts):
             case ast.Call(func=ast.Name("isinstance"), args=[asked, _], keywords=[]):
                 self._keep(asked, frame, lambda a: self._is_instance(a, test, frame) is not (not yes))
             case ast.Name() | ast.Attribute():
-                self._keep(test, frame, lambda a: not isinstance(a, Const) or bool(a.value) == yes)
+                self._keep(test, frame, lambda a: not isinstance(a, Const) or bool(a.value) == yes, yes)
 
     def _is_instance(self, atom: Atom, test: ast.Call, frame: Frame) -> bool | None:
         """Whether one of the things that a value may be is what a test asks for."""
@@ -208,12 +210,15 @@ class BranchParts(GeneratorParts):
         asked = Arguments([value(atom), self.evaluate(test.args[1], frame)])
         return self.truth(self.library.call(self, "builtins.isinstance", asked, test, frame) or NOTHING)
 
-    def _keep(self, node: ast.expr, frame: Frame, keep: Callable[[Atom], bool]) -> None:
+    def _keep(
+        self, node: ast.expr, frame: Frame, keep: Callable[[Atom], bool], truth: bool | None = None
+    ) -> None:
+        """Leave of what is stored at a name or an attribute what a test lets through; ``truth`` is what the test says of a setting."""
         at = self.location(node, frame)
         found = self.heap.read(at) if at is not None else None
-        if at is None or not found or len(found) < 2:
+        if at is None or not found:
             return
-        kept = tuple(a for a in found if keep(a))
+        kept = tuple(_shown(a, truth) for a in found if keep(a))
         if kept and kept != found:
             self.heap.narrow(at, kept)
 
@@ -229,10 +234,20 @@ class BranchParts(GeneratorParts):
         return None
 
 
+def _shown(atom: Atom, truth: bool | None) -> Atom:
+    """A setting of which a test says whether it is true; a default that says otherwise is not what it is."""
+    if truth is None or not isinstance(atom, Setting) or atom.truth is not None:
+        return atom
+    default = atom.default if atom.default is not None and bool(atom.default.value) == truth else None
+    return atom._replace(truth=truth, default=default)
+
+
 def _none(atom: object) -> bool | None:
     """Whether an atom is None; None itself where that is not known."""
     if isinstance(atom, Const):
         return atom.value is None
+    if isinstance(atom, Setting) and atom.truth:
+        return False
     if isinstance(atom, Setting | Unknown | Method) or atom == UNBOUND:
         return None
     return False

@@ -212,7 +212,9 @@ class ComparisonParts(LiteralParts):
         made = self.object(atom)
         if made is not None:
             return made.kind in UNSEEN
-        return isinstance(atom, Setting | Unknown | Method) or getattr(atom, "kind", "") == "any"
+        if isinstance(atom, Setting):
+            return not atom.truth
+        return isinstance(atom, Unknown | Method) or getattr(atom, "kind", "") == "any"
 
     def own_operator(
         self, v: Value, name: str, given: list[Value], node: ast.AST, frame: Frame

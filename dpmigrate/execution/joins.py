@@ -119,7 +119,7 @@ def normal(*values: Value) -> Value:
                         return (_TOO_LARGE,)
                 atoms[key] = atom
             elif isinstance(atom, Setting):
-                atoms.setdefault((atom.tag, atom.word), atom)
+                _add_setting(atoms, atom)
             elif isinstance(atom, Differs) or isinstance(atom, Unbound):  # noqa: SIM101  (a union is slow)
                 atoms.setdefault(atom.tag, atom)
             elif isinstance(atom, Unknown):
@@ -131,9 +131,16 @@ def normal(*values: Value) -> Value:
     if _TOO_LARGE in unknowns:
         return (_TOO_LARGE,)
     if len(constants) > CONSTANTS:
-        atoms.setdefault(("setting", ""), Setting())
+        _add_setting(atoms, Setting())
         constants = {c: None for c in constants if c.value is None}
     return (*atoms.values(), *constants, *islice(unknowns, REASONS))
+
+
+def _add_setting(atoms: dict[Any, Atom], new: Setting) -> None:
+    """One setting of each name is kept; what only some of them show is not known of it."""
+    met = atoms.setdefault((new.tag, new.word), new)
+    if isinstance(met, Setting) and met.truth is not None and new.truth is not met.truth:
+        atoms[new.tag, new.word] = met._replace(truth=None)
 
 
 def _tuple_join(a: Items, b: Items) -> Items:

@@ -45,11 +45,13 @@ class Setting(NamedTuple):
     """Plain data that is not known and the same on every rank: an option, a module-level constant.
 
     ``default`` is the constant that it has unless the user chooses another, where there is one.
+    ``truth`` is what a test has shown of it, on the way that it opens.
     """
 
     word: str = ""
     default: Const | None = None
     tag: str = "setting"
+    truth: bool | None = None
 
 
 class Ref(NamedTuple):

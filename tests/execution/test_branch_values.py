@@ -78,3 +78,29 @@ def test_none_has_no_sum_and_no_product(text: str, found: str) -> None:
     """A function that ends without a result on a way of its own: that way has an end."""
     layer = "import sys\ndef layer(x):\n    if len(sys.argv) == 1:\n        return x * 2\n    elif len(sys.argv) == 2:\n        return x.exp()\n"
     assert placed(f"a = layer(x)\nfound = {text}", layer) == found
+
+
+_OPTIONS = """import argparse
+args = argparse.Namespace(many=len(open('a').read()) > 3, other=len(open('b').read()) > 3)
+"""
+
+
+@pytest.mark.parametrize(
+    ("ends", "asks", "lies"),
+    [
+        pytest.param("args.many", "args.many", "partial(mean)", id="false behind what ends the program"),
+        pytest.param("not args.many", "args.many", "rows(axis 0)", id="true behind it"),
+        pytest.param("args.many", "not args.many", "rows(axis 0)", id="the opposite is asked"),
+        pytest.param("not args.many", "args.many is None", "partial(mean)", id="what is true is not None"),
+        pytest.param("args.many", "args.many is None", "unknown", id="what is false may be None"),
+        pytest.param("args.other", "args.many", "unknown", id="another option"),
+    ],
+)
+def test_a_setting_is_what_a_test_has_shown_of_it(ends: str, asks: str, lies: str) -> None:
+    ended = f"{_OPTIONS}if {ends}:\n    raise SystemExit\n"
+    assert placed(f"found = x if {asks} else x.mean()", ended) == lies
+
+
+def test_what_only_one_arm_shows_is_not_known_behind_both() -> None:
+    copied = f"{_OPTIONS}if args.other:\n    one = args.many\n    if one:\n        raise SystemExit\nelse:\n    one = args.many\n"
+    assert placed("found = x if one else x.mean()", copied) == "unknown"

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.pipeline import findings, script
+from dpmigrate import judge
+from dpmigrate.program import Program
+from dpmigrate.source import Source, parse
+from tests.pipeline import findings, migrate, script
 from tests.rules.program import after, found, hits, program, refused
 
 _PATH = "if os.environ.get('D'):\n    model = torch.nn.parallel.DistributedDataParallel(model)\nelse:\n    model = nn.DataParallel(model)"
@@ -93,3 +96,57 @@ def test_an_option_without_data_parallel_beside_it_is_the_programs_own_mode() ->
     text = program(imports=_OPTIONS, before=alone)
     assert script(text).exempt
     assert findings(text) == ()
+
+
+_TOLD = """\
+import argparse
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data.distributed import DistributedSampler
+
+
+def validate(loader, model, loss_fn):
+    with torch.no_grad():
+        for i, (x, y) in enumerate(loader):
+            print(f"{i} loss {loss_fn(model(x), y).item()}")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--ranks", default=-1, type=int)
+    args = parser.parse_args()
+    args.distributed = args.ranks > 1
+    model = nn.Linear(4, 1)
+    if args.distributed:
+        dist.init_process_group("gloo", world_size=args.ranks)
+        model = nn.parallel.DistributedDataParallel(model)
+    else:
+        model = nn.DataParallel(model)
+    data, held_out = (TensorDataset(torch.randn(64, 4), torch.randn(64, 1)) for _ in range(2))
+    sampler = DistributedSampler(held_out, shuffle=False) if args.distributed else None
+    loader = DataLoader(data, batch_size=8, shuffle=True)
+    val_loader = DataLoader(held_out, batch_size=8, sampler=sampler)
+    loss_fn = nn.MSELoss()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for x, y in loader:
+            optimizer.zero_grad()
+            loss_fn(model(x), y).backward()
+            optimizer.step()
+        validate(val_loader, model, loss_fn)
+
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+def test_what_the_own_mode_would_do_is_no_part_of_the_result() -> None:
+    """The sampler of the switched-off mode gives no rank a part of the evaluation that rank 0 would tell."""
+    new = migrate(_TOLD)
+    assert new is not None
+    result = parse(new.encode(), "train.py")
+    assert isinstance(result, Source)
+    assert list(judge.faults(Program.of(result))) == []
