@@ -113,6 +113,8 @@ def _by_all_counts(v: Value) -> bool:
 
 def _product(a: Placement, b: Placement, left: Value, right: Value) -> Placement:
     """``a * b``; a number of samples times a whole number that is known is one as well."""
+    if Kind.ZERO in (a.kind, b.kind) and all(d.axes == 0 for d in data_in([left, right])):
+        return placements.ZERO  # of scalars it is known how many zeros that are
     placement = placements.multiply(a, b)
     for p, other in ((a, right), (b, left)):
         if p.kind is Kind.SIZE and len(other) == 1 and isinstance(other[0], Const):

@@ -171,8 +171,9 @@ class OperatorParts(ComparisonParts):
             left = samples.added(left, node)
         else:
             left, right = (samples.so_far(v, node) for v in (left, right))
-        carries = total is not None and not self.of_this_turn(total, frame)
-        return self.operate(node.op, left, right, node, frame, carries=carries)
+        so_far = left if total is node.left else right
+        earlier = total is not None and (not self.of_this_turn(total, frame) or samples.begun(so_far))
+        return self.operate(node.op, left, right, node, frame, carries=earlier)
 
     def of_this_turn(self, node: ast.expr, frame: Frame) -> bool:
         """Whether the turn under way of a loop has given a variable its value, and no earlier one;

@@ -171,6 +171,11 @@ def _so_far(a: Atom, node: ast.AST, fine: tuple[Kind, ...]) -> Atom:
     return a._replace(placement=placements.PER_RANK, origin=Origin(node, SOME_TURNS))
 
 
+def begun(v: Value) -> bool:
+    """Whether a value may be what earlier turns have added up: a 0 beside it is where that began."""
+    return any(isinstance(a, Data) and not a.turn and a.placement == placements.SUM for a in v)
+
+
 def loose(v: Value) -> Value:
     """Samples, and places of samples, of which it is not known any more which turn has which."""
     out: list[Atom] = []

@@ -162,9 +162,10 @@ def faults(
 
 
 def _means(case: Trial) -> bool:
-    losses = [d.placement for _, d in case.losses()]
+    """Whether each loss is a mean over the samples, or still the 0 with which it began."""
+    losses = {d.placement for _, d in case.losses()}
     unseen = any(True for _ in case.result.trace.of("taken for samples"))
-    return bool(losses) and not unseen and all(p == placements.MEAN for p in losses)
+    return not unseen and placements.MEAN in losses and losses <= {placements.MEAN, placements.ZERO}
 
 
 __all__ = [

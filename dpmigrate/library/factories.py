@@ -159,8 +159,8 @@ def like(site: Site) -> Value:
     """A tensor of the shape of another one."""
     given = site.flat(site.get(0) or ())
     p = placement_of(given)
-    # of a single sample the rank has another one, of the same form
-    formed = any(d.origin is not None and d.origin.word == SINGLE for d in data(given))
+    # of a single sample the rank has another one, of the same form; a scalar has one form alone
+    formed = any(d.origin is not None and d.origin.word == SINGLE for d in data(given)) or all(d.axes == 0 for d in data(given))
     if p.kind not in (Kind.ROWS, Kind.PER_RANK, Kind.UNKNOWN) or (p.kind is Kind.PER_RANK and formed and site.word.endswith("_like")):
         p = placements.ZERO if site.word == "zeros_like" else placements.UNIFORM
     fill = site.get(1, "fill_value") if site.word == "full_like" else None

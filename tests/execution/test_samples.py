@@ -207,6 +207,8 @@ UNDERSTOOD = {
     "lists compared": (_MEAN, _SEQUENCES + "found = sum(s == t for s, t in zip(all, [[v for v in b.tolist() if v < 0.5] for b in x])) / len(all)"),
     "lists of each in a function": (_SUM, "def one(a):\n    out = []\n    for v in a.tolist():\n        out.append(v * 2)\n    return out\nall = [one(a) for a in x]\nfound = 0.\nfor s in all:\n    found += max(s)"),
     "a length of each": (_SUM, "found = 0\nfor a in x:\n    n = (a > 0).sum()\n    found += len(a[: int(n)])"),
+    "parts left out": (_SUM, "found = torch.zeros((), dtype=torch.float64)\nfor a in x:\n    for v in a:\n        if v < 0:\n            continue\n        found = found + v.abs()"),
+    "nothing, made of all": (_SUM, "found = torch.zeros((), dtype=torch.float64)\nfor a in x:\n    if a[0] < 0:\n        every = x.sum()\n        found = found + every * torch.zeros_like(every)\n        continue\n    found = found + a.norm()"),
     "a progress said": (_SUM, "found = 0\nfor i, a in enumerate(x):\n    if i == 0:\n        print(i)\n    found += a.norm()"),
 }  # fmt: skip
 
@@ -243,6 +245,9 @@ OTHER = {
     "until a sample": "found = 0\nfor a in x:\n    if a[0] > 0.9:\n        break\n    found += a.norm()",
     "the first that fits": "def first(x):\n    for a in x:\n        if a.sum() > 0:\n            return a.norm()\n    return x[0, 0]\nfound = first(x)",
     "the greatest": "found = torch.tensor(-9.)\nfor a in x:\n    found = torch.maximum(found, a.norm())",
+    "begun again": "found = torch.zeros(())\nfor a in x:\n    if a[0] > 0:\n        found = torch.zeros(())\n    found = found + a.norm()",
+    "begun again, parts left out": "found = torch.zeros(())\nfor a in x:\n    if a[0] > 0:\n        found = torch.zeros(())\n    for v in a:\n        if v < 0:\n            continue\n        found = found + v.abs()",
+    "all, by a sample": "found = torch.zeros(())\nfor a in x:\n    if a[0] < 0:\n        found = found + x.sum()\n        continue\n    found = found + a.norm()",
     "a decay": "found = 0.\nfor a in x:\n    found = 0.9 * found + a.norm()",
     "one behind the other": "found = weight\nfor a in x:\n    found = (found * a).tanh()\nfound = found.sum()",
     "one of the list": "all = [a.norm() for a in x]\nfound = all[0]",
