@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 _ASKED = ("__getitem__", "__getitems__")
 #: methods of paths that change what is there
 _OF_PATHS = frozenset({"write_text", "write_bytes", "touch", "unlink", "rename", "replace", "mkdir", "open"})
-#: how far a path is followed through variables and calls
-_DEEP = 8
 
 
 def is_of_one_sample(script: Script, path: ast.expr) -> bool:
@@ -29,7 +27,7 @@ def is_of_one_sample(script: Script, path: ast.expr) -> bool:
     function = script.names.function(path)
     if not isinstance(function, FunctionNode) or not _for_a_sample(script, function, frozenset()):
         return False
-    return _by_parameters(script, function, path, _DEEP)
+    return _by_parameters(script, function, path, {})
 
 
 def keeps_one_sample(script: Script, call: ast.Call) -> bool:
@@ -66,20 +64,30 @@ def _is_data(script: Script, cls: ast.ClassDef) -> bool:
     return any(v.cls is cls for c in script.train_loader_calls for v in script.values.eval(script.argument(c, "dataset", 0)))
 
 
-def _by_parameters(script: Script, function: FunctionNode, expr: ast.expr, depth: int) -> bool:
-    """Whether an expression is made of what a data set is asked for, through variables and the parameters of helpers."""
-    names = {n.id for n in walk(expr) if isinstance(n, ast.Name)}
+def _by_parameters(script: Script, function: FunctionNode, expr: ast.expr, known: dict[tuple[ast.AST, str], bool]) -> bool:
+    """Whether an expression is made of what a data set is asked for, through variables and the parameters of helpers. ``known``: of which names that is decided, or
+    under way.
+    """
+    names = dict.fromkeys(n.id for n in walk(expr) if isinstance(n, ast.Name))
+    return any(_is_made_of_what_is_asked(script, function, name, known) for name in names)
+
+
+def _is_made_of_what_is_asked(script: Script, function: FunctionNode, name: str, known: dict[tuple[ast.AST, str], bool]) -> bool:
+    """Whether a name of a function is made of what a data set is asked for; each is followed once, also where variables are made of each other."""
+    if (function, name) in known:
+        return known[function, name]
+    known[function, name] = False
     skip = 1 if script.values.defs.method_class(function) is not None and not is_static(function) else 0
-    given = names & set(parameters(function)[skip:])
-    if function.name in _ASKED and given:
-        return True
-    if depth <= 0:
-        return False
-    calls = [(script.names.function(c), dict(arguments(c, function, skip))) for c in script.values.callers.get(function, [])]
-    for name in given:
-        if calls and all(isinstance(f, FunctionNode) and name in a and _by_parameters(script, f, a[name], depth - 1) for f, a in calls):
+    if name in parameters(function)[skip:]:
+        if function.name in _ASKED:
+            known[function, name] = True
             return True
-    return any(_by_parameters(script, function, value, depth - 1) for name in names for value in _assigned(function, name))
+        calls = [(script.names.function(c), dict(arguments(c, function, skip))) for c in script.values.callers.get(function, [])]
+        if calls and all(isinstance(f, FunctionNode) and name in a and _by_parameters(script, f, a[name], known) for f, a in calls):
+            known[function, name] = True
+            return True
+    known[function, name] = any(_by_parameters(script, function, value, known) for value in _assigned(function, name))
+    return known[function, name]
 
 
 def _assigned(function: FunctionNode, name: str) -> Iterator[ast.expr]:

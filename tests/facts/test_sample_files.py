@@ -52,3 +52,14 @@ def test_whose_files_they_are(lines: str, codes: set[str]) -> None:
 def test_a_method_that_all_ranks_call_as_well() -> None:
     text = program(data=_DATA.format(lines="self.keep(i)", keep=_KEEP) + "train_set.keep(0)\n", module_level=True)
     assert "DPM507" in {f.code for f in findings(text)}
+
+
+def test_a_path_through_many_variables_is_followed_once() -> None:
+    """Each variable is made of all others: their number of ways to each other grows by its power."""
+    names = [f"n{k}" for k in range(14)]
+    lines = [f"{n} = {' + '.join(names[:k] or ['str(i)'])}" for k, n in enumerate(names)]
+    both = [f"{n} = {n} + {' + '.join(names)}" for n in names]
+    text = program(data=_DATA.format(lines="\n        ".join([*lines, *both, "torch.save(3, n13)"]), keep=""), module_level=True)
+    assert "DPM401" not in {f.code for f in findings(text)}
+    other = text.replace("str(i)", "str(self.root)")
+    assert "DPM401" in {f.code for f in findings(other)}
