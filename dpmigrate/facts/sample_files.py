@@ -65,15 +65,16 @@ def _is_data(script: Script, cls: ast.ClassDef) -> bool:
 
 
 def _by_parameters(script: Script, function: FunctionNode, expr: ast.expr, known: dict[tuple[ast.AST, str], bool]) -> bool:
-    """Whether an expression is made of what a data set is asked for, through variables and the parameters of helpers. ``known``: of which names that is decided, or
-    under way.
+    """Whether an expression is made of what a data set is asked for, through variables and the parameters of helpers.
+
+    ``known``: of which names that is decided, or under way.
     """
     names = dict.fromkeys(n.id for n in walk(expr) if isinstance(n, ast.Name))
     return any(_is_made_of_what_is_asked(script, function, name, known) for name in names)
 
 
 def _is_made_of_what_is_asked(script: Script, function: FunctionNode, name: str, known: dict[tuple[ast.AST, str], bool]) -> bool:
-    """Whether a name of a function is made of what a data set is asked for; each is followed once, also where variables are made of each other."""
+    """Whether a name of a function is made of what a data set is asked for; each is followed once, also where they are made of each other."""
     if (function, name) in known:
         return known[function, name]
     known[function, name] = False

@@ -6,7 +6,7 @@ Both are asked of a program before its migration, so every loader is taken for d
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Hashable, Iterable, Iterator
 from functools import partial
 from typing import NamedTuple
 
@@ -17,6 +17,7 @@ from dpmigrate.execution.values import NOTHING, Atom, Const, Data, Differs, Sett
 from dpmigrate.judge.aging import KEPT
 from dpmigrate.judge.judged import Judged
 from dpmigrate.judge.lying import Span, span
+from dpmigrate.judge.trial import fingerprint
 from dpmigrate.judge.watching import Watching
 from dpmigrate.library.module_tree import is_module
 from dpmigrate.program import Program
@@ -55,11 +56,25 @@ def all_lies(program: Program, whole: Collection[Span]) -> dict[Span, frozenset[
 def steering(program: Program) -> frozenset[Span]:
     """The calls, and quotients of sums, that make the numbers of a batch by which training goes after its step, or beside its loss: what moves
     a number that a later step uses, wherever it is kept; what sets an optimizer, bounds or changes gradients, or decides
-    whether a step trains.
+    whether a step trains. What was found last is kept, since a script that shares files with others is planned once more.
     """
-    seen = _Numbers(program)
-    seen.run()
-    return frozenset() if seen.trace.ended is not None else frozenset(span(seen.made[n]) for n in seen.steering())
+    key = fingerprint(program)
+    found = _KEPT.get(key)
+    if found is None:
+        seen = _Numbers(program)
+        seen.run()
+        if seen.trace.ended is not None:
+            return frozenset()  # another planning may have more steps left for it
+        found = frozenset(span(seen.made[n]) for n in seen.steering())
+        if len(_KEPT) >= _FEW:
+            del _KEPT[next(iter(_KEPT))]
+        _KEPT[key] = found
+    return found
+
+
+#: the programs of which it is kept what was found
+_FEW = 4
+_KEPT: dict[Hashable, frozenset[Span]] = {}
 
 
 class _Divided(Watching):

@@ -210,8 +210,7 @@ def executed(program: Program, *, by_default: bool = False) -> Judged:
     executes, a program is planned again with what was shown of its first result, and a script that
     shares files with others once more.
     """
-    texts = tuple((p.source.name, p.source.data, p.former) for p in program.parts)
-    key = (by_default, texts, frozenset(program.links.items()), program.computed, budget.STEPS)
+    key = (by_default, fingerprint(program))
     found = _KEPT.pop(key, None)
     planned, original = budget.under_way(), all(p.former is None for p in program.parts)
     if found is None:
@@ -229,6 +228,12 @@ def executed(program: Program, *, by_default: bool = False) -> Judged:
     while len(_KEPT) > _FEW:
         del _KEPT[next(iter(_KEPT))]
     return found
+
+
+def fingerprint(program: Program) -> Hashable:
+    """What an execution of a program depends on."""
+    texts = tuple((p.source.name, p.source.data, p.former) for p in program.parts)
+    return texts, frozenset(program.links.items()), program.computed, budget.STEPS
 
 
 def before(program: Program) -> Judged:
