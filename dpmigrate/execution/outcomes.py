@@ -68,27 +68,30 @@ class Outcomes(Store):
                         reads[at] = old  # an outcome leaves it as it was
                 found.insert(0 if writers[0] else len(found), old)
             first = found[0]
+            # what a test has narrowed is no other value
+            narrowed = all(type(outcomes[i][at]) is Narrowed for i in writers)
             for f in found:
                 if f is not first and not (same(f, first) and (merged is None or one_value(f))):
                     exists = there.get(at[0], self._store.get((at[0], EXISTS)))
                     new = self._either_of(at, old, exists, outcomes, by)
-                    if merged is not None:
+                    if merged is not None and not narrowed:
                         new = merged(new)
                     break
             else:
                 new = first
             if new is old or same(new, old):
-                if new and some and self._anew(at, new):
-                    # what a test has narrowed is no other value
-                    if any(type(outcomes[i][at]) is not Narrowed for i in writers):
-                        self.write(at, (*new,))  # another value that looks the same
+                if new and some and not narrowed and self._anew(at, new):
+                    self.write(at, (*new,))  # another value that looks the same
                 continue
             if new is not None and widen is not None:
                 new = widen(new, old or NOTHING)
                 if same(new, old):
                     continue
             changed = True
-            self.write(at, new)
+            if narrowed and new:
+                self.narrow(at, new)
+            else:
+                self.write(at, new)
         return changed
 
     def adopt(self, own: int | None = None) -> tuple[list[Location], bool]:
@@ -109,6 +112,8 @@ class Outcomes(Store):
             if at[0] != own:
                 written.append(at)
                 new = store.get(at)
+                if type(new) is Narrowed and at in outer and type(old) is not Narrowed:
+                    new = store[at] = (*new,)  # the outer branch has written it
                 if new is not old and not same(new, old):
                     changed = True
                     outer.setdefault(at, old)

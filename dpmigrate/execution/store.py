@@ -162,6 +162,13 @@ class Store:
         """A test says more of what is stored: that is no other value."""
         self._store_at(location, Narrowed(kept))
 
+    def write_again(self, location: Location, new: Value | None) -> None:
+        """Store what a call that was executed before has left: what it has only shown is no other value."""
+        if type(new) is Narrowed:
+            self.narrow(location, new)
+        else:
+            self.write(location, new)
+
     def _store_at(self, location: Location, new: Value | None) -> None:
         holds = False
         for a in new or NOTHING:
@@ -172,6 +179,8 @@ class Store:
             new = self._identified(location, new)
         store = self._store
         old = store.get(location)
+        if type(new) is Narrowed and type(old) is not Narrowed and location in self._journals[-1]:
+            new = (*new,)  # the branch has written it before: to others it is another value
         self._journals[-1].setdefault(location, old)
         if self._reads and location not in self._reads[-1]:
             self._reads[-1][location] = WRITTEN
@@ -222,7 +231,7 @@ class Store:
                 held = self._store.get(other)  # type: ignore[call-overload]
                 if held and identity.holds(held, made, self._held):
                     old = self.number(("an earlier", made))
-                    self._store_at(other, identity.renumbered(held, made, old))  # type: ignore[arg-type]
+                    self.narrow(other, identity.renumbered(held, made, old))  # type: ignore[arg-type]
         for one in tensors:
             known = self.fields.setdefault(-one, {})
             if location not in known:

@@ -171,7 +171,7 @@ class SummaryParts(ActivationParts):
                 self.heap.note(summary.reads)
                 self.heap.work += 2 * len(summary.writes)
                 for at, new in summary.writes.items():
-                    self.heap.write(at, new)
+                    self.heap.write_again(at, new)
                 self.heap.remake(summary.made)
                 self.raise_again(summary.raised)
                 return summary

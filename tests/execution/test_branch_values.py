@@ -104,3 +104,38 @@ def test_a_setting_is_what_a_test_has_shown_of_it(ends: str, asks: str, lies: st
 def test_what_only_one_arm_shows_is_not_known_behind_both() -> None:
     copied = f"{_OPTIONS}if args.other:\n    one = args.many\n    if one:\n        raise SystemExit\nelse:\n    one = args.many\n"
     assert placed("found = x if one else x.mean()", copied) == "unknown"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param("if x.max() > 1 and args.many:\n    pass", id="beside a rank's own test"),
+        pytest.param("if x.max() > 1:\n    if args.many:\n        pass", id="within it"),
+        pytest.param("if x.max() > 1:\n    assert args.many", id="asserted within it"),
+        pytest.param("for i in range(int(x.max())):\n    if not args.many:\n        break", id="in turns of its own, with break"),
+        pytest.param("for i in range(int(x.max())):\n    if not args.many:\n        continue\n    pass", id="with continue"),
+        pytest.param("while x.max() > i and args.many:\n    i += 1", id="in a test of such turns"),
+    ],
+)
+def test_what_ranks_ask_for_by_themselves_stays_the_same_on_all(body: str) -> None:
+    assert placed(f"i = 0\n{body}\nfound = args.many", _OPTIONS) == "uniform"
+
+
+@pytest.mark.parametrize(
+    "arm",
+    [
+        pytest.param("one = args.other", id="written"),
+        pytest.param("one = args.other\nif one:\n    pass", id="written and asked for"),
+        pytest.param("one = args.other\nif one:\n    raise SystemExit", id="written and shown"),
+        pytest.param("if one:\n    one = args.other\n    if one:\n        pass", id="shown, written and asked for"),
+        pytest.param("one = args.other\nif i:\n    if one:\n        raise SystemExit", id="asked for further within"),
+        pytest.param("one = args.other\nfor _ in range(2):\n    if one:\n        pass", id="asked for in turns"),
+    ],
+)
+def test_what_some_ranks_have_written_is_their_own_though_they_ask_for_it(arm: str) -> None:
+    assert placed(f"i, one = args.more, args.many\nif x.max() > 1:\n{indent(arm, '    ')}\nfound = one", _OPTIONS.replace("other=", "more=3, other=")) == "per rank"
+
+
+def test_a_tensor_that_is_held_stays_what_it_is_where_some_ranks_make_more_of_its_kind() -> None:
+    make = "def make():\n    global t\n    t = torch.ones(3)\n"
+    assert placed("make()\nfound = t\nfor _ in range(int(x.max())):\n    make()", make) == "uniform"
