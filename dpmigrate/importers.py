@@ -13,6 +13,7 @@ from dpmigrate.model import Problem
 from dpmigrate.plans import absolute
 from dpmigrate.programs import leading_to
 from dpmigrate.source import Source, parse
+from dpmigrate.started import as_module
 from dpmigrate.walk import find
 
 #: files that are looked at, and of those that may import one, how many are followed
@@ -22,9 +23,11 @@ NEAR, FOLLOWED = 500, 50
 def importers(changed: Collection[Path], migrated: Collection[Path], given: Collection[Path]) -> Iterator[tuple[Path, str]]:
     """Each changed file with a script that imports it and is none of the ``migrated`` files, which are those of all programs that are rewritten.
 
-    Looked at are the files ``given`` and those of the folders round the changed ones; what is too much is left out. Paths are absolute.
+    Looked at are the files ``given`` and those of the folders round the changed ones, or from which these are imported; what is too much is left out. Paths are
+    absolute.
     """
-    top = Path(os.path.commonpath([p.parent for p in changed]))
+    roots = (module.folder for p in changed if (module := as_module(p)) is not None)
+    top = Path(os.path.commonpath([*(p.parent for p in changed), *roots]))
     near = {absolute(p): None for p in (*given, *islice((p for p in find((str(top),)) if isinstance(p, Path)), NEAR))}
     candidates = [p for p in leading_to(changed, [*near, *(p for p in changed if p not in near)]) if p not in migrated]
     parsed: dict[tuple[str, bytes], Source | Problem] = {}

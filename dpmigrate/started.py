@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import ast
 import os
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from dpmigrate import reading
 
+#: how many folders above the script's own are looked at for what it imports
+_ABOVE = 4
 _MISSING = frozenset({"ImportError", "ModuleNotFoundError", "Exception"})
 
 
@@ -35,7 +38,8 @@ def result_as_module(script: Path, written: Path | None) -> Module | None:
 def as_module(script: Path) -> Module | None:
     """The module that a script has to be started as; None where it is started by its path.
 
-    It has to where it imports relatively to itself, or names the package that it lies in: by its path, Python does not know of a package.
+    It has to where it imports relatively to itself, or names the package that it lies in, or a module that only a folder above it holds: by its path, Python
+    knows of no package, and looks beside the script alone.
     """
     try:
         tree = ast.parse(reading.content(script))
@@ -52,9 +56,9 @@ def as_module(script: Path) -> Module | None:
         needed = bool(words)
     else:
         needed = bool(level) or _names_its_package(tree, script.parent, words)
-        named = None if needed else _folder_named(tree, script)
-        if named is not None:  # a package without __init__.py
-            needed, folder = True, named.parent
+        root = None if needed else _root(tree, script)
+        if root is not None:  # packages without __init__.py
+            needed, folder = True, root
             words = [*script.relative_to(folder).with_suffix("").parts]
     return Module(".".join(words), folder) if needed and all(w.isidentifier() for w in words) else None
 
@@ -77,14 +81,20 @@ def _names_its_package(tree: ast.Module, folder: Path, words: list[str]) -> bool
     return len(words) > 1 and any(name.partition(".")[0] == words[0] for name in _found_elsewhere(tree, folder))
 
 
-def _folder_named(tree: ast.Module, script: Path) -> Path | None:
-    """The folder round the script from which it imports a module by the folder's name: ``from tools.data import rows`` in ``tools/train.py``."""
+def _root(tree: ast.Module, script: Path) -> Path | None:
+    """The folder above the script's own from which its imports are found.
+
+    That of ``src`` and ``tools`` for ``from src.data import rows`` or ``from tools.data import rows`` in ``tools/train.py``.
+    """
     names = [name.split(".") for name in _found_elsewhere(tree, script.parent)]
 
-    def lies(folder: Path, words: list[str]) -> bool:
-        return words[0] == folder.name and len(words) > 1 and (os.path.isfile(folder / f"{words[1]}.py") or os.path.isdir(folder / words[1]))
+    def holds(folder: Path, words: list[str]) -> bool:
+        package = folder / words[0]
+        inner = len(words) > 1 and (os.path.isfile(package / f"{words[1]}.py") or os.path.isdir(package / words[1]))
+        return inner or os.path.isfile(folder / f"{words[0]}.py")
 
-    return next((folder for folder in script.parents if any(lies(folder, words) for words in names)), None)
+    above = script.parent.parents[:_ABOVE]
+    return next((folder for folder in above if any(holds(folder, words) for words in names if words[0] not in sys.stdlib_module_names)), None)
 
 
 def _found_elsewhere(tree: ast.Module, folder: Path) -> set[str]:

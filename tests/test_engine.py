@@ -187,6 +187,17 @@ def test_what_a_script_that_stays_imports_is_right_for_both(given: tuple[str, ..
     assert "ddp.unwrap(model)(" in Path("engine.py").read_text()
 
 
+def test_who_imports_it_from_another_folder_of_the_project_is_named() -> None:
+    """The script is a module of a package, whose root other scripts start from as well."""
+    inside = {f"proj/{name}": text.replace("import engine", "from proj import engine") for name, text in (("train.py", TRAIN), ("engine.py", ENGINE))}
+    inside["proj/engine.py"] = ENGINE
+    put({"proj/__init__.py": "", "tests/check.py": "from proj.engine import evaluate\n", **inside})
+    put({"data.py": "train_set = test_set = list(range(64))\n"})
+    [note] = noted(applied("proj/train.py")["proj/train.py"])
+    assert note.startswith("proj/engine.py is also imported by tests/check.py, not rewritten here")
+    assert "ddp.unwrap(model)(" in Path("proj/engine.py").read_text()
+
+
 def test_what_nobody_else_imports_has_the_plain_spelling() -> None:
     put({"train.py": TRAIN, "train2.py": TRAIN, "engine.py": ENGINE})
     applied("train.py", "train2.py")

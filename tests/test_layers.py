@@ -144,7 +144,7 @@ ROOMS = {
     "originals": ("contract", "program"),
     "migration": ("alive", "contract", "edit", "facts.script", "facts.wraps", "judge", "model", "originals", "program", "result", "rewrite", "source"),
     "plans": ("interrupts", "model", "started", "transaction", "writing"),
-    "importers": ("linking", "model", "plans", "programs", "reading", "source", "walk"),
+    "importers": ("linking", "model", "plans", "programs", "reading", "source", "started", "walk"),
     "starts": ("model", "reading", "started"),
     "started": ("reading",),
     "annotate": ("edit", "model", "program"),

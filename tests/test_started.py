@@ -31,7 +31,8 @@ def module(folder: Path, script: str, *others: str, text: str) -> tuple[str, str
         pytest.param("p/train.py", ("p/net.py",), "try:\n    from .net import a\nexcept:\n    from net import a\n", id="any failure"),
         pytest.param("my-project/train.py", (), "from . import net\n", id="a folder that is no name"),
         pytest.param("torch/train.py", (), "import torch\nfrom torch import nn\n", id="a folder that is named as a library"),
-        pytest.param("p/train.py", ("q/net.py",), "from q.net import Net\n", id="another folder's module"),
+        pytest.param("p/train.py", ("q/rows.csv",), "from q import net\n", id="another folder without such a module"),
+        pytest.param("p/train.py", ("json.py",), "import json\n", id="a module of Python's own"),
         pytest.param("p/train.py", ("p/p/net.py", "p/net.py"), "from p.net import Net\n", id="a folder beside it of the same name"),
         pytest.param("proj/__main__.py", ("proj/net.py",), "import net\n", id="a folder that is started as a whole"),
         pytest.param("train.py", (), "from . import (\n", id="no Python"),
@@ -52,6 +53,9 @@ def test_a_script_that_is_not_there(tmp_path: Path) -> None:
         pytest.param("proj/train.py", (), "from . import net\n", "proj.train", id="a package without __init__"),
         pytest.param("proj/train.py", ("proj/net.py",), "from proj.net import Net\n", "proj.train", id="its folder by name"),
         pytest.param("src/run/train.py", ("src/__init__.py", "src/nets/net.py"), "from src.nets import net\n", "src.run.train", id="the folder above by name"),
+        pytest.param("p/train.py", ("q/net.py",), "from q.net import Net\n", "p.train", id="another folder's module"),
+        pytest.param("p/run/train.py", ("q/nets/net.py",), "from q.nets.net import Net\n", "p.run.train", id="a package two folders up"),
+        pytest.param("p/train.py", ("net.py",), "from net import Net\n", "p.train", id="a module above it"),
         pytest.param("proj/tools/train.py", (), "from ..net import Net\n", "proj.tools.train", id="two folders up"),
         pytest.param(
             "proj/tools/train.py", ("proj/__init__.py", "proj/tools/__init__.py"), "from .x import y\n", "proj.tools.train", id="a package in a package"
