@@ -16,6 +16,7 @@ from dpmigrate.facts.library import COMPARING, NUMBERS, SHOWING
 from dpmigrate.facts.names import FunctionNode, last
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.numbers import Numbers
+from dpmigrate.facts.reaching import reaching
 from dpmigrate.facts.samples import of_loader
 
 if TYPE_CHECKING:
@@ -152,7 +153,8 @@ def _of_a_batch(script: Script, size: ast.expr) -> bool:
 
 
 def _made_in_training(script: Script, node: ast.Name) -> bool:
-    bound = script.names.bindings(script.names.scope_of[node], node.id)
+    seen = reaching(script.names, node)
+    bound = [seen] if seen is not None else script.names.bindings(script.names.scope_of[node], node.id)
     return all(b.how == "param" or script.roles.region(b.target) in ("train", "both") for b in bound)
 
 

@@ -188,3 +188,12 @@ def test_no_number_of_tokens(parts: dict[str, str]) -> None:
 )
 def test_numbers_of_tokens_are_summed(lines: str, new: str) -> None:
     assert new in after(**_ZERO, step=STEP + lines)
+
+
+def test_names_that_an_evaluation_gives_again() -> None:
+    """Each counts what it has moved itself."""
+    moved = "inputs, labels = x, y\ninputs = inputs.to('cpu')\n"
+    step = f"{moved}{STEP}bar.update(len(inputs))"
+    end = f"for x, y in DataLoader(val_set, batch_size=8):\n{indent(moved, '    ')}    with torch.no_grad():\n        model(inputs)"
+    new = after(imports="from tqdm import tqdm", before="bar = tqdm(total=64)", step=step, epoch_end=end)
+    assert "bar.update(len(inputs) * ddp.world_size())" in new
