@@ -14,6 +14,7 @@ from dpmigrate.facts.looked import looked_at, measured
 from dpmigrate.facts.names import FunctionNode, Loop, Names, position
 from dpmigrate.facts.names import last as last
 from dpmigrate.facts.nodes import walk
+from dpmigrate.facts.picked import Pick, picks
 from dpmigrate.facts.reaching import reaching
 from dpmigrate.facts.round_loaders import held
 from dpmigrate.facts.values import NONE, Vals
@@ -45,6 +46,7 @@ class BatchLoop:
     several: bool = False  # the loop takes batches from other loaders as well
     made: bool = False  # the loop goes over something that is made of the loader, and that need not give its batches one by one as they are
     inside: ast.expr | None = None  # the loop goes over an object of the program that takes its batches from this expression, in its class
+    picked: tuple[Pick, ...] = ()  # there is no loader: the program picks the samples of each batch at random by itself
 
     @property
     def over(self) -> ast.expr:
@@ -59,7 +61,15 @@ def batch_loops(roles: Roles) -> tuple[BatchLoop, ...]:
         if isinstance(node, ast.For | ast.AsyncFor) and not _hands_on(roles, node):
             out += _over(roles, node)
     out += _drawing(roles, {b.node for b in out if b.trains})
+    out += _picking(roles, {b.node for b in out if b.trains})
     return (*out, *_measuring(roles, out))
+
+
+def _picking(roles: Roles, known: set[Loop]) -> list[BatchLoop]:
+    """The innermost loops round a ``backward()`` that picks its samples at random, where it stands in no loop over a loader."""
+    loops = {a for b in roles.backwards if not first_loops(roles, b, lambda loop: loop in known) for a in first_loops(roles, b, lambda loop: True)}
+    found = ((loop, picks(roles, loop)) for loop in sorted(loops, key=position))
+    return [BatchLoop(loop, these[0].rows, NONE, True, False, roles.branches(loop), picked=these) for loop, these in found if these]
 
 
 def _over(roles: Roles, node: ast.For | ast.AsyncFor) -> list[BatchLoop]:

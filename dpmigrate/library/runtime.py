@@ -18,6 +18,7 @@ from dpmigrate.execution.values import (
     Const,
     Data,
     Differs,
+    Items,
     Origin,
     Ref,
     Setting,
@@ -37,6 +38,8 @@ from dpmigrate.library.unseen_models import taken_for_model
 
 #: a field of a share of batches: whether they are neighbours
 IN_BLOCKS = "blocks"
+#: why nothing is known of the rows of what is no batch, or another one on each rank
+NO_ROWS = "not shown to be a batch that is the same on all ranks"
 #: what a batch size is that was divided by the number of ranks
 LOCAL_BATCH = "local batch"
 
@@ -121,6 +124,36 @@ def local_batch(site: Site) -> Value:
     site.event("batch divided", size=site.get(0, "size") or NOTHING)
     origin = Origin(site.node, LOCAL_BATCH)
     return value(Data("number", placements.size(), origin=origin))
+
+
+def local_rows(site: Site) -> Value:
+    """``ddp.local_rows(batch)``: the rank's rows of a batch that all ranks have drawn alike.
+
+    They count as those of a loader that is dealt out, whose batches the program draws by itself.
+    """
+    made = site.made("loader")
+    site.m.heap.write((made.number, "dealt"), const(SHARED))
+    return _share(site, site.get(0, "batch") or NOTHING, made.number)
+
+
+def _share(site: Site, v: Value, loader: int) -> Value:
+    """The rank's rows of what is the same on all ranks."""
+    found: list[Atom] = []
+    for a in v:
+        made = site.m.object(a)
+        if isinstance(a, Items):
+            found.append(Items(tuple(_share(site, i, loader) for i in a.items)))
+        elif isinstance(a, Data) and a.placement.kind in placements.EQUAL and a.axes != 0:
+            origin, sources = Origin(site.node, "batch"), a.sources | {loader}
+            found.append(a._replace(placement=placements.rows(), sources=sources, origin=origin, even=False, lengths=()))
+        elif made is not None and made.kind == "list":
+            rows = _share(site, site.flat(value(a)), loader)
+            found += [d._replace(kind="tensor") for d in rows if isinstance(d, Data)] or [Unknown(NO_ROWS, site.node)]
+        elif a == NONE[0]:
+            found.append(a)
+        else:
+            found.append(a if isinstance(a, Unknown) else Unknown(NO_ROWS, site.node))
+    return tuple(found)
 
 
 def dealt(how: str) -> Effect:
@@ -275,6 +308,7 @@ ROWS = (
     row("accumulate", lambda s: s.ref("context")),
     row("clean_keys", cleaned),
     row("local_batch", local_batch),
+    row("local_rows", local_rows),
     row("distribute", dealt(SHARED)),
     row("shard", dealt(BLOCKS)),
     row("whole", dealt(WHOLE)),

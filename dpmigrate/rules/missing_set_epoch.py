@@ -59,6 +59,8 @@ from dpmigrate.rules._base import Hit, rule
 @rule("DPM205", severity=Severity.ERROR, fix=Fix.SAFE, core=True)
 def missing_set_epoch(script: Script) -> Iterator[Hit]:
     for b in script.roles.train_feeds:
+        if b.picked:
+            continue  # the program draws each batch by itself
         if _twice_at_once(script, b):
             yield Hit(
                 b.over, "two passes over one loader at once would have the same order: every sample would meet itself", severity=Severity.BLOCKER,

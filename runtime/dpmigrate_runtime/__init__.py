@@ -7,7 +7,7 @@ started by plain ``python``, so the same file also runs without ``torchrun``. Ne
 from __future__ import annotations
 
 from ._checkpoint import save
-from ._data import distribute, local_batch, next_epoch, shard, whole
+from ._data import distribute, local_batch, local_rows, next_epoch, shard, whole
 from ._exchange import any_rank, barrier, from_main, main_folder, main_settings
 from ._gather import gather_all
 from ._hash import same_hash
@@ -40,6 +40,7 @@ __all__ = [
     "is_main",
     "local_batch",
     "local_rank",
+    "local_rows",
     "main_first",
     "main_folder",
     "main_only",

@@ -47,6 +47,49 @@ def local_batch(size: int) -> int:
     raise ValueError(f"a global batch of {size} cannot be divided over {world} process(es) equally; nearest usable: {usable}")
 
 
+def local_rows(batch: Any) -> Any:
+    """This rank's rows of a ``batch`` that every rank has drawn alike: row i goes to rank i % world_size, as ``DistributedSampler`` deals samples.
+
+    For programs that draw each batch by themselves, inside ``same_stream()``: what all ranks train on together is the batch that one process would
+    have drawn. A tensor, an array or a list has a row for each sample along its first axis, and so have those inside a tuple or a dict, and the
+    tensors of a list; None stays None. The rows of tensors and arrays are copied, so that they lie in memory as a batch of their own would. One
+    process: the batch itself.
+
+    Raises ValueError when the parts would not be equal, or where not all that is in the batch has as many rows; TypeError for what has no rows.
+    """
+    world = world_size()
+    if world == 1:
+        return batch
+    counts: set[int] = set()
+    mine = _own_rows(batch, counts)
+    if len(counts) > 1:
+        raise ValueError(f"local_rows() takes a batch with as many rows in each part, not {sorted(counts)}")
+    for count in counts:
+        local_batch(count)
+    return mine
+
+
+def _own_rows(part: Any, counts: set[int]) -> Any:
+    if isinstance(part, dict):
+        return {key: _own_rows(one, counts) for key, one in part.items()}
+    parts = isinstance(part, tuple) or (isinstance(part, list) and bool(part) and all(getattr(one, "shape", ()) for one in part))
+    if parts:
+        each = [_own_rows(one, counts) for one in part]
+        return tuple(each) if isinstance(part, tuple) else each
+    if part is None:
+        return None
+    shape = getattr(part, "shape", None)
+    if shape is None and not isinstance(part, list):
+        raise TypeError(f"local_rows() takes tensors, arrays and lists, not {type(part).__name__}")
+    if shape is not None and not len(shape):
+        raise TypeError("local_rows() takes tensors with a row for each sample, not a single number")
+    counts.add(len(part))
+    share = part[rank() :: world_size()]
+    if isinstance(share, torch.Tensor):
+        return share.clone(memory_format=torch.contiguous_format)
+    return share.copy() if shape is not None else share
+
+
 def _rebuild(loader: DataLoader[Any], **changed: Any) -> DataLoader[Any]:
     kept = {name: getattr(loader, name) for name in _KEPT} | changed
     if loader.pin_memory_device:

@@ -83,6 +83,40 @@ def local_batches() -> None:
 
 
 @check
+def local_rows() -> None:
+    rank, world = ddp.rank(), ddp.world_size()
+    size = 3 * world
+    x = torch.arange(size * 4).view(size, 4)
+    batch = {"x": x, "of": (x[:, 0].numpy(), None), "views": [x, -x], "names": [f"sample {i}" for i in range(size)]}
+    mine = ddp.local_rows(batch)
+    wanted = torch.arange(size)[rank::world]
+    assert torch.equal(mine["x"], x[wanted])
+    assert mine["x"].is_contiguous()  # as a batch of its own: x.view(-1) is what the program does next
+    assert mine["of"][0].tolist() == (wanted * 4).tolist()
+    assert mine["of"][1] is None
+    assert torch.equal(mine["views"][1], -x[wanted])
+    assert mine["names"] == [f"sample {i}" for i in wanted]
+    if world == 1:
+        return
+    raises(TypeError, "not a single number", lambda: ddp.local_rows(torch.tensor(3)))
+    raises(TypeError, "not int", lambda: ddp.local_rows(3))
+    raises(ValueError, "as many rows in each part", lambda: ddp.local_rows((x, x[:world])))
+    raises(ValueError, f"batch of {size + 1} cannot be divided", lambda: ddp.local_rows(torch.zeros(size + 1)))
+
+
+@check
+def rows_of_one_batch() -> None:
+    """What the ranks train on together is the batch that one process draws, whatever each of them has drawn for itself."""
+    world = ddp.world_size()
+    torch.manual_seed(5)
+    alone = torch.randint(100, (2 * world,))
+    torch.manual_seed(5 + ddp.rank())
+    with ddp.same_stream():
+        mine = ddp.local_rows(torch.randint(100, (2 * world,)))
+    assert sorted(flat(everyone(mine.tolist()))) == sorted(alone.tolist())
+
+
+@check
 def distribute_shuffled() -> None:
     for size, drop in ((23, False), (23, True), (19, True), (24, False)):
         source: DataLoader[int] = DataLoader(range(size), batch_size=4, shuffle=True, drop_last=drop, collate_fn=list)  # type: ignore[arg-type]

@@ -49,6 +49,11 @@ def test_clean_keys(keys: list[Any], clean: list[Any]) -> None:
     assert list(cleaned.values()) == keys
 
 
+def test_local_rows_of_one_process_are_the_batch() -> None:
+    batch = (torch.zeros(7, 2), [1, 2])
+    assert ddp.local_rows(batch) is batch
+
+
 def test_clean_keys_keeps_metadata() -> None:
     model = nn.Sequential(nn.BatchNorm1d(2))
     cleaned = ddp.clean_keys(ddp.wrap(model).state_dict())
