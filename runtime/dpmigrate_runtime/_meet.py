@@ -124,30 +124,32 @@ def summed(numbers: torch.Tensor, name: str) -> torch.Tensor:
 def packed_from_main(mine: bytes) -> bytes:
     """Rank 0's bytes."""
     size = rows(len(mine))[0][0]
-    box = (_tensor(mine) if rank() == 0 else torch.empty(size, dtype=torch.uint8)).to(wire())
+    box = (as_tensor(mine) if rank() == 0 else torch.empty(size, dtype=torch.uint8)).to(wire())
     call(lambda: dist.broadcast(box, src=0, group=STATE.group))
-    return _bytes(box, size) if rank() else mine
+    return as_bytes(box, size) if rank() else mine
 
 
 def packed_from_all(mine: bytes) -> list[bytes]:
     """The bytes of each rank, by rank."""
     sizes = [row[0] for row in rows(len(mine))]
     box = torch.zeros(max(sizes), dtype=torch.uint8)
-    box[: len(mine)] = _tensor(mine)
+    box[: len(mine)] = as_tensor(mine)
     box = box.to(wire())
     boxes = [torch.empty_like(box) for _ in sizes]
     call(lambda: dist.all_gather(boxes, box, group=STATE.group))
-    return [_bytes(one, size) for one, size in zip(boxes, sizes, strict=True)]
+    return [as_bytes(one, size) for one, size in zip(boxes, sizes, strict=True)]
 
 
-def _tensor(mine: bytes) -> torch.Tensor:
+def as_tensor(mine: bytes) -> torch.Tensor:
+    """Bytes as a tensor of their own."""
     # frombuffer wants at least one element
     return torch.frombuffer(bytearray(mine or bytes(1)), dtype=torch.uint8)[: len(mine)]
 
 
-def _bytes(box: torch.Tensor, size: int) -> bytes:
-    # without numpy, which torch need not have
+def as_bytes(box: torch.Tensor, size: int | None = None) -> bytes:
+    """The first bytes of a tensor of bytes, or all of them; without numpy, which torch need not have."""
     here = box.cpu()
+    size = len(here) if size is None else size
     return ctypes.string_at(here.data_ptr(), size) if size else b""
 
 

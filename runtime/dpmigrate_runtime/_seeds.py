@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import random
 import sys
 from collections.abc import Iterator
@@ -11,8 +12,8 @@ from typing import Any
 import torch
 from torch.utils.data import get_worker_info
 
-from ._exchange import from_all, from_bytes, from_main, to_bytes
-from ._meet import packed_from_main
+from ._exchange import from_all, from_main
+from ._meet import as_bytes, as_tensor, packed_from_main
 from ._places import meeting
 from ._state import STATE, alone, rank, world_size
 
@@ -49,20 +50,30 @@ def share_streams() -> None:
 
     Without it an unseeded ``random_split`` differs between ranks and validation samples are trained on (85 of 200 measured).
     """
-    packed = packed_from_main(to_bytes(_streams()) if rank() == 0 else b"")
+    packed = packed_from_main(_packed(_streams()) if rank() == 0 else b"")
     if rank() != 0:
-        _restore(from_bytes(packed))
+        _restore(_unpacked(packed))
+
+
+def _packed(streams: dict[str, Any]) -> bytes:
+    """States of streams as bytes: in a loop they are exchanged in each step, and ``torch.save`` takes longer than the exchange."""
+    return pickle.dumps({name: as_bytes(state) if isinstance(state, torch.Tensor) else state for name, state in streams.items()})
+
+
+def _unpacked(packed: bytes) -> dict[str, Any]:
+    streams: dict[str, Any] = pickle.loads(packed)
+    return {name: as_tensor(state) if isinstance(state, bytes) else state for name, state in streams.items()}
 
 
 def packed_streams() -> str:
     """This rank's streams for ``take_streams``, in a form that a store takes; '' once each rank has its own."""
-    return to_bytes(_streams()).hex() if STATE.common_seed is None else ""
+    return _packed(_streams()).hex() if STATE.common_seed is None else ""
 
 
 def take_streams(packed: str) -> None:
     """Go on with another rank's streams; '' leaves this one's as they are."""
     if packed:
-        _restore(from_bytes(bytes.fromhex(packed)))
+        _restore(_unpacked(bytes.fromhex(packed)))
 
 
 @contextmanager
