@@ -68,7 +68,7 @@ def batch_loops(roles: Roles) -> tuple[BatchLoop, ...]:
 def _picking(roles: Roles, known: set[Loop]) -> list[BatchLoop]:
     """The innermost loops round a ``backward()`` that picks its samples at random, where it stands in no loop over a loader."""
     loops = {a for b in roles.backwards if not first_loops(roles, b, lambda loop: loop in known) for a in first_loops(roles, b, lambda loop: True)}
-    found = ((loop, picks(roles, loop)) for loop in sorted(loops, key=position))
+    found = ((loop, picks(roles, loop, {loop, *rounds(roles, loop)})) for loop in sorted(loops, key=position))
     return [BatchLoop(loop, these[0].rows, NONE, True, False, roles.branches(loop), picked=these) for loop, these in found if these]
 
 

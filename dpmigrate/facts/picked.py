@@ -1,75 +1,111 @@
 """Training batches whose samples the program picks at random by itself, without a DataLoader: ``ix = torch.randint(…)``, ``x = data[ix]``.
 
-Such a batch is the same on all ranks where all of them draw alike, and each trains on its rows of it. A draw is one of indices along one axis; the rows
-of a batch are the samples where it is made of the indices, one after the other. Everything else is no pick.
+Such a batch is the same on all ranks where all of them draw alike, and each trains on its rows of it.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from dpmigrate.contract import MODULE
+from dpmigrate.facts.drawn_rows import OF_ROWS, SAME_ROWS, gives_batches, is_draw, taken
+from dpmigrate.facts.library import MUTATORS
 from dpmigrate.facts.names import FunctionNode, Loop, position
 from dpmigrate.facts.nodes import walk
+from dpmigrate.facts.values import Key
 
 if TYPE_CHECKING:
     from dpmigrate.facts.roles import Roles
-
-#: draws of indices, with where the number of samples stands in their arguments; the last one where that is None
-_SIZED = {
-    "torch.randint": ("size", None), "numpy.random.randint": ("size", 2), "numpy.random.choice": ("size", 1), "numpy.random.random_integers": ("size", 2),
-    "random.sample": ("k", 1), "random.choices": ("k", None),
-}  # fmt: skip
-#: draws of whole orders, of which a batch is the first indices
-_ORDERS = frozenset({"torch.randperm", "numpy.random.permutation"})
-#: methods of generators that the program makes
-_OF_GENERATORS = {"integers": ("size", 2), "randint": ("size", 2), "choice": ("size", 1), "sample": ("k", 1), "choices": ("k", None)}
-#: methods that give a tensor or an array with the same rows
-_SAME_ROWS = frozenset(
-    {
-        "to", "cuda", "cpu", "pin_memory", "long", "int", "float", "half", "bfloat16", "double", "type", "astype", "contiguous", "clone", "copy", "detach",
-        "numpy",
-    }
-)  # fmt: skip
-#: functions that make a tensor or an array of rows, or of a list of them
-_OF_ROWS = frozenset(
-    {
-        "torch.stack", "torch.tensor", "torch.as_tensor", "torch.from_numpy", "torch.LongTensor", "torch.FloatTensor", "torch.Tensor",
-        "numpy.array", "numpy.asarray", "numpy.stack", "numpy.ascontiguousarray",
-    }
-)  # fmt: skip
-_AXES = frozenset({"dim", "axis"})
-
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Pick:
     """What makes a training batch: ``rows`` is an expression with a row for each sample, a whole batch or the indices of one.
 
-    ``done``: each rank takes its rows of it already. ``called``: it is a call of a function of the program that makes batches.
+    ``done``: each rank takes its rows of it already. ``called``: it is a call of a function of the program that makes batches. ``grown`` is where the
+    samples that it picks from are changed while training runs.
     """
 
     rows: ast.expr
     stmt: ast.stmt
     called: bool
     done: bool
+    grown: ast.AST | None = None
 
 
-def picks(roles: Roles, loop: Loop) -> tuple[Pick, ...]:
-    """The picks of a loop that trains; also those before it and beside it that give the same variables."""
+def picks(roles: Roles, loop: Loop, outer: Iterable[Loop]) -> tuple[Pick, ...]:
+    """The picks of a loop that trains; also those before it and beside it that give the same variables. ``outer``: it and the loops round it."""
     bodies: list[ast.AST] = [loop, *(f for f in roles.all_entered(loop) if not roles.inside_module(f) and roles.reaches_backward(f))]
     found = [p for body in bodies for p in _in(roles, body)]
     fed = {v for p in found for v in _variables(roles, p.stmt)}
     others = [p for p in _in(roles, roles.names.function(loop)) if fed & _variables(roles, p.stmt)] if fed else []
-    return tuple(sorted({p.rows: p for p in (*found, *others)}.values(), key=lambda p: position(p.rows)))
+    changed = _changed(roles, outer) if found else {}
+    every = {p.rows: replace(p, grown=_grown(roles, p, changed)) for p in (*found, *others)}
+    return tuple(sorted(every.values(), key=lambda p: position(p.rows)))
+
+
+def _changed(roles: Roles, loops: Iterable[Loop]) -> dict[Key, ast.AST]:
+    """The variables and attributes whose items are changed, or to which some are added, while training runs, with where."""
+    found: dict[Key, ast.AST] = {}
+    bodies = {b for loop in loops for b in (loop, *roles.all_entered(loop)) if not roles.inside_module(b)}
+    for n in (n for body in sorted(bodies, key=position) for n in walk(body)):
+        place: ast.expr | None = None
+        if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr in MUTATORS:
+            place = n.func.value
+        elif isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store):
+            place = n.value
+        while isinstance(place, ast.Subscript):
+            place = place.value
+        if isinstance(place, ast.Name | ast.Attribute):
+            for key, _ in roles.roots(place):
+                found.setdefault(key, n)
+    return found
+
+
+def _grown(roles: Roles, pick: Pick, changed: dict[Key, ast.AST]) -> ast.AST | None:
+    """Where that is changed while training runs which the samples are taken from."""
+    bodies: list[ast.AST] = [roles.names.function(pick.stmt)]
+    if pick.called:
+        bodies = [f for f in roles.all_entered(pick.rows) if not roles.inside_module(f)]
+    places = (place for body in bodies for place in _sources(roles, body))
+    return next((changed[key] for place in places for key, _ in roles.roots(place) if key in changed), None)
+
+
+def _sources(roles: Roles, body: ast.AST) -> Iterator[ast.expr]:
+    """What drawn indices choose of, and what is drawn from, in a function."""
+    nodes = list(walk(body))
+    drawn = _drawn(roles, nodes)
+    for n in nodes:
+        if isinstance(n, ast.Subscript) and _holds(roles, n.slice, drawn):
+            yield n.value
+        elif isinstance(n, ast.Call) and is_draw(roles, n):
+            yield from (m for a in n.args for m in walk(a) if isinstance(m, ast.Name | ast.Attribute))
+
+
+def _drawn(roles: Roles, nodes: list[ast.AST]) -> set[str]:
+    """The variables that hold drawn indices, or one of them: ``ix``, and ``i`` of ``for i in ix``."""
+    found: set[str] = set()
+    for _ in range(2):  # indices that are converted stand behind those that are drawn
+        for n in nodes:
+            targets: list[ast.expr] = []
+            if isinstance(n, ast.comprehension | ast.For) and _holds(roles, n.iter, found):
+                targets = [n.target]
+            elif isinstance(n, ast.Assign) and _holds(roles, n.value, found):
+                chosen = any(isinstance(m, ast.Subscript) and not is_draw(roles, m) for m in walk(n.value))
+                targets = [] if chosen else n.targets
+            found |= {m.id for t in targets for m in walk(t) if isinstance(m, ast.Name)}
+    return found
+
+
+def _holds(roles: Roles, node: ast.AST, drawn: set[str]) -> bool:
+    return any(is_draw(roles, m) or (isinstance(m, ast.Name) and m.id in drawn) for m in walk(node))
 
 
 def makes_batches(roles: Roles, node: ast.AST) -> bool:
     """Whether the node, or a function that it calls, draws the indices of samples."""
     functions = [f for f in roles.all_entered(node) if not roles.inside_module(f)]
-    return any(_is_draw(roles, n) for body in (node, *functions) for n in walk(body) if isinstance(n, ast.expr))
+    return any(is_draw(roles, n) for body in (node, *functions) for n in walk(body) if isinstance(n, ast.expr))
 
 
 def _variables(roles: Roles, stmt: ast.stmt) -> set[object]:
@@ -87,81 +123,38 @@ def _in(roles: Roles, body: ast.AST) -> Iterator[Pick]:
 
 
 def _of(roles: Roles, stmt: ast.Assign) -> Iterator[Pick]:
-    value, done = _taken(roles, stmt.value)
-    if isinstance(value, ast.Call) and _gives_batches(roles, value):
+    value, done = taken(roles, stmt.value)
+    if isinstance(value, ast.Call) and gives_batches(roles, value):
         yield Pick(value, stmt, True, done)
         return
     for node in walk(stmt.value):
-        if isinstance(node, ast.expr) and _is_draw(roles, node) and not _within_draw(roles, node, stmt) and _chooses(roles, node, stmt):
+        if isinstance(node, ast.expr) and is_draw(roles, node) and not _within_draw(roles, node, stmt) and _chooses(roles, node, stmt):
             yield Pick(node, stmt, False, _is_taken(roles, node))
-
-
-def _taken(roles: Roles, node: ast.expr) -> tuple[ast.expr, bool]:
-    """What a rank takes its rows of, and whether it does."""
-    if isinstance(node, ast.Call) and roles.names.dotted(node.func) == f"{MODULE}.local_rows" and len(node.args) == 1:
-        return node.args[0], True
-    return node, False
 
 
 def _is_taken(roles: Roles, node: ast.expr) -> bool:
     above = roles.names.parent[node]
-    return isinstance(above, ast.Call) and _taken(roles, above) == (node, True)
+    return isinstance(above, ast.Call) and taken(roles, above) == (node, True)
 
 
 def _within_draw(roles: Roles, node: ast.expr, stmt: ast.stmt) -> bool:
-    return any(isinstance(a, ast.expr) and _is_draw(roles, a) for a in roles.names.ancestors(node, below=stmt))
-
-
-# ---------------------------------------------------------------------- draws of indices
-def _is_draw(roles: Roles, node: ast.AST) -> bool:
-    """Whether an expression is a draw of some indices along one axis."""
-    if isinstance(node, ast.Subscript):
-        return isinstance(node.slice, ast.Slice) and node.slice.lower is None and node.slice.step is None and node.slice.upper is not None and (
-            isinstance(node.value, ast.Call) and _is_order(roles, node.value)
-        )  # fmt: skip
-    if not isinstance(node, ast.Call):
-        return False
-    sized = _SIZED.get(roles.names.dotted(node.func)) or _of_generator(roles, node)
-    if sized is None:
-        return False
-    name, at = sized
-    given = next((k.value for k in node.keywords if k.arg == name), None)
-    if given is None and len(node.args) > (1 if at is None else at):
-        given = node.args[-1 if at is None else at]
-    if given is None or any(isinstance(a, ast.Starred) for a in node.args) or any(k.arg is None for k in node.keywords):
-        return False
-    if isinstance(given, ast.Tuple | ast.List):
-        return len(given.elts) == 1 and not isinstance(given.elts[0], ast.Starred)
-    return roles.names.dotted(node.func) != "torch.randint"
-
-
-def own_generator(roles: Roles, rows: ast.expr) -> bool:
-    """Whether indices are drawn from a generator that the program has made, and not from a stream of the process."""
-    return isinstance(rows, ast.Call) and roles.names.dotted(rows.func) not in _SIZED and _of_generator(roles, rows) is not None
-
-
-def _of_generator(roles: Roles, call: ast.Call) -> tuple[str, int | None] | None:
-    from dpmigrate.facts.randomness import STREAMS
-
-    if not isinstance(call.func, ast.Attribute) or call.func.attr not in _OF_GENERATORS:
-        return None
-    made = roles.values.eval(call.func.value)
-    return _OF_GENERATORS[call.func.attr] if made and all(v.qual in STREAMS for v in made) else None
-
-
-def _is_order(roles: Roles, call: ast.Call) -> bool:
-    return roles.names.dotted(call.func) in _ORDERS and len(call.args) == 1
+    return any(isinstance(a, ast.expr) and is_draw(roles, a) for a in roles.names.ancestors(node, below=stmt))
 
 
 def _chooses(roles: Roles, draw: ast.expr, stmt: ast.Assign) -> bool:
     """Whether samples are chosen by the draw: it is an index, a loop goes over it, or what it is assigned to is used so everywhere."""
     inner: ast.AST = draw
     for a in roles.names.ancestors(draw):
-        if isinstance(a, ast.Call) and ((isinstance(a.func, ast.Attribute) and a.func.value is inner and a.func.attr in _SAME_ROWS) or inner in a.args):
-            if inner in a.args and not (roles.names.dotted(a.func) in _OF_ROWS or _taken(roles, a)[1]):
+        if isinstance(a, ast.Call):
+            converted = inner in a.args and (roles.names.dotted(a.func) in OF_ROWS or taken(roles, a)[1])
+            if a.func is not inner and not converted:
                 return False
         elif isinstance(a, ast.Attribute):
-            pass
+            if a.attr not in SAME_ROWS | {"tolist"}:
+                return False
+        elif isinstance(a, ast.Tuple):
+            if isinstance(a.elts[0], ast.Slice):
+                return False
         elif isinstance(a, ast.Subscript):
             return inner is a.slice
         elif isinstance(a, ast.comprehension):
@@ -176,109 +169,10 @@ def _chooses(roles: Roles, draw: ast.expr, stmt: ast.Assign) -> bool:
 
 
 def _indexes(roles: Roles, name: ast.Name) -> bool:
-    """``data[ix]``, ``for i in ix``."""
+    """``data[ix]``, ``images[ix, rows, columns]``, ``for i in ix``."""
     above = roles.names.parent[name]
     if isinstance(above, ast.Subscript):
         return above.slice is name
     if isinstance(above, ast.Tuple) and isinstance(outer := roles.names.parent[above], ast.Subscript):
-        return outer.slice is above and above.elts[0] is name
+        return outer.slice is above and not isinstance(above.elts[0], ast.Slice)
     return isinstance(above, ast.comprehension) and above.iter is name
-
-
-# ---------------------------------------------------------------------- functions that make batches
-def _gives_batches(roles: Roles, call: ast.Call) -> bool:
-    """Whether a call gives batches of a function of the program, whose rows are the samples that it picks, and trains nothing itself."""
-    functions = [f for f, _ in roles.values.targets(call)]
-    return bool(functions) and all(_makes(roles, f) for f in functions)
-
-
-def _makes(roles: Roles, function: FunctionNode) -> bool:
-    if roles.reaches_backward(function) or roles.inside_module(function) or any(isinstance(n, ast.Yield | ast.YieldFrom) for n in walk(function)):
-        return False
-    given = [r.value for r in roles.names.returns(function)]
-    return bool(given) and all(g is not None and _Rows(roles).are(g) for g in given)
-
-
-class _Rows:
-    """Whether the rows of what a function makes are the samples that it has picked."""
-
-    def __init__(self, roles: Roles) -> None:
-        self.roles = roles
-        self.names = roles.names
-        self.open: set[str] = set()
-
-    def are(self, node: ast.expr) -> bool:
-        """Whether an expression has a row for each sample along its first axis, and so has each part of a tuple."""
-        match node:
-            case ast.Tuple(elts=parts):
-                return bool(parts) and all(self.are(p) for p in parts)
-            case ast.Dict(values=parts):
-                return bool(parts) and all(k is not None for k in node.keys) and all(self.are(p) for p in parts)
-            case ast.IfExp(body=body, orelse=other):
-                return self.are(body) and self.are(other)
-            case ast.Name():
-                return self._variable(node, self.are)
-            case ast.ListComp(generators=[one]):
-                return not one.ifs and not one.is_async and self.index(one.iter)
-            case ast.Subscript(value=base, slice=ast.Tuple(elts=[first, *_])):
-                # x[:, :-1], data[ix, :]
-                whole = isinstance(first, ast.Slice) and first.lower is None and first.upper is None and first.step is None
-                return self.are(base) if whole else self.index(first)
-            case ast.Subscript(slice=index):
-                return not isinstance(index, ast.Slice) and self.index(index)
-            case ast.Call(func=ast.Attribute(value=base, attr=method)) if method in _SAME_ROWS and not self._foreign(node):
-                return self.are(base)
-            case ast.Call(args=[first, *_]) if self.names.dotted(node.func) in _OF_ROWS:
-                stacked = self.names.dotted(node.func).endswith(".stack") and len(node.args) > 1
-                return not stacked and not any(k.arg in _AXES for k in node.keywords) and self.are(first)
-            case ast.Call():
-                return _gives_batches(self.roles, node)
-        return False
-
-    def index(self, node: ast.expr) -> bool:
-        """Whether an expression is the drawn indices themselves."""
-        if _is_draw(self.roles, node):
-            return True
-        match node:
-            case ast.Name():
-                return self._variable(node, self.index)
-            case ast.Call(func=ast.Attribute(value=base, attr="tolist")):
-                return self.index(base)
-            case ast.Call(func=ast.Attribute(value=base, attr=method)) if method in _SAME_ROWS and not self._foreign(node):
-                return self.index(base)
-            case ast.Call(args=[first]) if self.names.dotted(node.func) in _OF_ROWS:
-                return self.index(first)
-            case ast.ListComp(elt=elt, generators=[ast.comprehension(iter=ast.Call(args=[_]) as counted, ifs=[])]):
-                # [random.randint(0, n) for _ in range(batch_size)]
-                drawn = isinstance(elt, ast.Call) and self.names.dotted(elt.func) in ("random.randint", "random.randrange", "numpy.random.randint")
-                return drawn and self.names.dotted(counted.func) == "?.range"
-        return False
-
-    def _foreign(self, call: ast.Call) -> bool:
-        """Whether a method is a function of a library or of the program: ``torch.clone(x)``."""
-        assert isinstance(call.func, ast.Attribute)
-        return bool(self.names.dotted(call.func)) or any(True for _ in self.roles.values.targets(call))
-
-    def _variable(self, node: ast.Name, of: Callable[[ast.expr], bool]) -> bool:
-        """Whether all that a variable is given, in its own function, is such an expression."""
-        bound = list(self.names.bindings(self.names.scope_of[node], node.id))
-        function = self.names.function(node)
-        if node.id in self.open:
-            return len(bound) > 1  # x = x.to(device): what it was before is looked at by itself
-        if not bound or any(b.how != "assign" or self.names.function(b.target) is not function for b in bound):
-            return False
-        self.open.add(node.id)
-        try:
-            return all(isinstance(value := _part(b.value, b.path), ast.expr) and of(value) for b in bound)
-        finally:
-            self.open.discard(node.id)
-
-
-def _part(value: ast.AST | None, path: tuple[int | str, ...]) -> ast.AST | None:
-    """The element of a tuple that a variable is given; the value itself where a call gives a tuple."""
-    for at in path:
-        if isinstance(value, ast.Tuple | ast.List) and isinstance(at, int) and at < len(value.elts):
-            value = value.elts[at]
-        elif not isinstance(value, ast.Call):
-            return None
-    return value

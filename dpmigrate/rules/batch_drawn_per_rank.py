@@ -39,7 +39,8 @@ A generator of the program (`generator=g`) is the same on all ranks where its se
 ## When it is not fixed
 A function that makes batches is known if all that it returns is made of the drawn indices row by row: `torch.stack([data[i : i + n] for i in ix])`,
 `data[ix]`, moved or converted. Of other functions, of draws along several axes (`size=(8, 4)`) and of indices that go on from step to step it is not known
-which rows are a sample's: DPM901. With `--batch per-rank` it is refused, since a rank's own batches would be drawn otherwise.
+which rows are a sample's: DPM901. Where the samples that are drawn from are changed while training runs (a replay memory), it is refused: what each rank
+puts there may be its own. With `--batch per-rank` it is refused, since a rank's own batches would be drawn otherwise.
 """
 
 from __future__ import annotations
@@ -48,8 +49,9 @@ import ast
 from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, Edit, Enclose, Hoist, Wrap
+from dpmigrate.facts.drawn_rows import own_generator
 from dpmigrate.facts.loops import BatchLoop
-from dpmigrate.facts.picked import Pick, makes_batches, own_generator
+from dpmigrate.facts.picked import Pick, makes_batches
 from dpmigrate.facts.randomness import draws
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
@@ -71,6 +73,10 @@ def batch_drawn_per_rank(script: Script) -> Iterator[Hit]:
 def _shared(script: Script, pick: Pick) -> Hit:
     """The batch, or the indices, drawn alike, and the rank's rows of it."""
     message = "the samples of each batch are drawn here: every rank would train on a whole batch"
+    if pick.grown is not None:
+        words = f"the samples of each batch are drawn from what is changed while training runs ({script.where(pick.grown)}): each rank may have others"
+        advice = "collect the samples before the training; in reinforcement learning the loop has to be written for DistributedDataParallel by hand"
+        return Hit(pick.rows, words, severity=Severity.BLOCKER, advice=advice)
     if script.settings.batch != "global":
         advice = "leave --batch out: all ranks draw the batch of one process, and each trains on its rows of it"
         return Hit(pick.rows, f"{message}, and with --batch per-rank it is not divided", severity=Severity.BLOCKER, advice=advice)

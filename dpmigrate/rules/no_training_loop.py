@@ -10,7 +10,8 @@ A step of the optimizer in a loop over parts of a batch (`for part in batch:`).
 
 ## Why it matters
 Data parallelism means that the ranks train on different samples. Where the samples come from a DataLoader, a sampler divides them; where
-they are cut by hand, only the author knows how, unless each batch is drawn at random (DPM224). A state that goes on from batch to batch belongs to the samples of one rank only.
+they are cut by hand, only the author knows how, unless each batch is drawn at random (DPM224).
+A state that goes on from batch to batch belongs to the samples of one rank only.
 
 ## Example
 ```python

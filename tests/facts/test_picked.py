@@ -50,6 +50,7 @@ def _picked(drawn: str, before: str = "", step: str = _STEP) -> list[tuple[str, 
         "rng.integers(0, len(X), size=size)",
         "random.sample(range(len(X)), size)",
         "random.choices(range(len(X)), k=size)",
+        "rng.choice(len(X), size)",
     ],
 )
 def test_draws_of_indices(draw: str) -> None:
@@ -67,6 +68,7 @@ def test_draws_of_indices(draw: str) -> None:
         pytest.param("ix = torch.randperm(len(X))[size:]\nx, y = X[ix], Y[ix]\n", id="all but some"),
         pytest.param("n = torch.randint(0, len(X), (size,))\nx, y = X + n.max(), Y\n", id="no index"),
         pytest.param("x, y = X, Y\nix = torch.randint(0, len(X), (size,))\nz = X[ix]\n", id="not trained on"),
+        pytest.param("ix = random.choices(range(len(X)), chances)\nx, y = X[ix], Y[ix]\n", id="one index, by chances"),
         pytest.param("ix = torch.randint(*shape, (size,))\nx, y = X[ix], Y[ix]\n", id="arguments that are not seen"),
     ],
 )
@@ -101,6 +103,7 @@ def test_functions_that_make_batches(body: str) -> None:
         pytest.param("return X[ix], Y[ix][:3]", id="the first ones"),
         pytest.param("return X[ix], size", id="a number"),
         pytest.param("return X[ix].mean(0), Y[ix]", id="a mean"),
+        pytest.param("rows = torch.arange(3)[:, None]\n    return X[ix, rows], Y[ix]", id="for each of several columns"),
         pytest.param("return torch.cat([X[ix], X[ix]]), Y[ix]", id="end to end"),
         pytest.param("x = []\n    for i in ix:\n        x.append(X[i])\n    return torch.stack(x), Y[ix]", id="filled by a loop"),
         pytest.param("x = X[ix]\n    x = x.t()\n    return x, Y[ix]", id="turned over afterwards"),
@@ -110,6 +113,18 @@ def test_functions_that_make_batches(body: str) -> None:
 )
 def test_functions_that_make_something_else(body: str) -> None:
     assert _picked("x, y = batch()\n", f"def batch():\n    ix = torch.randint(0, len(X), (size,))\n    {body}") == []
+
+
+@pytest.mark.parametrize(
+    "drawn",
+    [
+        "ix = torch.as_tensor(np.random.choice(len(X), size)).to(device)\nx, y = X[ix], Y[ix]\n",
+        "x = torch.stack([X[i] for i in np.random.choice(len(X), size).tolist()])\ny = x[:, 0].long()\n",
+        "x = X[np.random.choice(len(X), size), :]\ny = x[:, 0].long()\n",
+    ],
+)
+def test_indices_that_are_converted(drawn: str) -> None:
+    assert _picked(drawn) == [("np.random.choice(len(X), size)", False)]
 
 
 def test_a_batch_that_is_drawn_ahead() -> None:
@@ -129,3 +144,39 @@ def test_what_is_taken_already() -> None:
     taken = "for step in range(10):\n    ix = ddp.local_rows(torch.randint(0, len(X), (size,)))\n    x, y = X[ix], Y[ix]\n"
     (loop,) = script(text + taken + indent(_STEP, "    ")).roles.train_loops
     assert [p.done for p in loop.picked] == [True]
+
+
+_MEMORY = """\
+class Memory:
+    def __init__(self):
+        self.x, self.y, self.place = X.clone(), Y.clone(), 0
+
+    def add(self, x, y):
+        self.x[self.place], self.y[self.place] = x, y
+        self.place += 1
+
+    def batch(self):
+        ix = np.random.randint(0, self.place, size=size)
+        return self.x[ix], self.y[ix]
+
+memory = Memory()
+rows = []
+"""
+
+
+@pytest.mark.parametrize(
+    ("drawn", "at"),
+    [
+        ("ix = torch.randint(0, len(X), (size,))\nx, y = X[ix], Y[ix]\n", ""),
+        ("ix = torch.randint(0, len(X), (size,))\nx, y = X[ix], Y[ix]\nrows.append(0)\n", ""),
+        ("X[step] = 0\nix = torch.randint(0, len(X), (size,))\nx, y = X[ix], Y[ix]\n", "X[step]"),
+        ("X[step] = 0\nx = torch.stack([X[i] for i in torch.randint(0, len(X), (size,)).tolist()])\ny = x[:, 0].long()\n", "X[step]"),
+        ("rows.append((X[step], 1))\nchosen = random.sample(rows, size)\nx = torch.stack([r[0] for r in chosen])\ny = Y[:size]\n", "rows.append((X[step], 1))"),
+        ("x, y = memory.batch()\n", ""),
+        ("memory.add(X[step], 1)\nx, y = memory.batch()\n", "self.x[self.place]"),
+    ],
+)
+def test_samples_that_change_while_training_runs(drawn: str, at: str) -> None:
+    text = f"{_TOP}{_MEMORY}\nfor step in range(10):\n{indent(drawn + _STEP, '    ')}"
+    (loop,) = script(text).roles.train_loops
+    assert {"" if p.grown is None else ast.unparse(p.grown) for p in loop.picked} == {at}

@@ -103,3 +103,10 @@ def test_other_functions_are_refused_by_what_feeds_the_step() -> None:
     turned = _BATCH.replace("return X[ix], Y[ix]", "return X[ix].t(), Y[ix]")
     found = blocked(findings(_program("x, y = batch()\nx = x.t()", turned)))
     assert [f.code for f in found] == ["DPM901"]
+
+
+def test_what_is_filled_while_training_runs_is_refused() -> None:
+    text = _program("X[step] = 0\nix = torch.randint(0, len(X), (size,))\nx, y = X[ix], Y[ix]")
+    (found,) = blocked(findings(text))
+    assert found.code == "DPM224"
+    assert "drawn from what is changed while training runs (line 12)" in found.message
