@@ -49,7 +49,7 @@ def attribute(site: Site) -> Value:
         for o in site.m.objects(owner)
         for name, held in site.m.heap.names(o.number)
     ]
-    meant = tuple(a for a in join(*found) if not (isinstance(a, Foreign) and a.name in _BASES))
+    meant = tuple(a for a in join(*found) if not (isinstance(a, Foreign) and _is_aside(a.name)))
     return join(meant, default) or SETTING
 
 
@@ -59,6 +59,13 @@ _BASES = frozenset((
     "torch.autograd.Function", "torch.autograd.Variable", "torch.Variable", "torch.nn.Module", "torch.Tensor",
     "torch.nn.Parameter", "torch.utils.data.Dataset", "abc.ABC", "abc.abstractmethod",
 ))  # fmt: skip
+
+#: and what it may import for its annotations
+_ANNOTATIONS = ("typing.", "typing_extensions.", "collections.abc.")
+
+
+def _is_aside(name: str) -> bool:
+    return name in _BASES or name.startswith(_ANNOTATIONS)
 
 
 def _of_stars(modules: Value) -> Value:

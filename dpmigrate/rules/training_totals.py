@@ -44,6 +44,7 @@ from dpmigrate.edit import After
 from dpmigrate.facts.control import uniform
 from dpmigrate.facts.loops import BatchLoop
 from dpmigrate.facts.names import position
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.script import Script
 from dpmigrate.facts.totals import Doubt, Totals, Unclear, totals
 from dpmigrate.model import Fix, Severity
@@ -83,7 +84,7 @@ def training_totals(script: Script) -> Iterator[Hit]:
             yield Hit(loop.node, f"{names} would cover one rank's share of the epoch", (After(script.span(loop.node), "\n".join(lines)),))
         for name in (name for name, test in begun.items() if test is None):
             yield Hit(loop.node, f"{name} covers one rank's share of the epoch, where it has a value", advice=_REDUCE.format(name))
-        for doubt in found.told:
+        for doubt in (d for d in found.told if not _goes_in_whole(script, d)):
             yield _told(script, doubt)
 
 
@@ -119,6 +120,14 @@ def _is_setting(script: Script, test: ast.expr) -> bool:
     if not isinstance(test, ast.Name | ast.Attribute) or not uniform(script.names, test):
         return False
     return all(len(script.roles.writes(key)) < 2 for key in script.values.keys(test))
+
+
+def _goes_in_whole(script: Script, doubt: Doubt) -> bool:
+    """Whether all that an object keeps of a turn is that of all ranks where it is made, since training goes by it (DPM332)."""
+    call, made = doubt.where, {p.node for p in script.moving.parts}
+    if doubt.why is not Unclear.FOREIGN_METER or not isinstance(call, ast.Call) or not made.intersection(walk(call)):
+        return False
+    return all(map(script.moving.alike, (*call.args, *(k.value for k in call.keywords))))
 
 
 def _told(script: Script, doubt: Doubt) -> Hit:

@@ -48,6 +48,14 @@ LAYOUTS: dict[str, tuple[dict[str, str], dict[str, object]]] = {
         },
         {"x": 5},
     ),
+    "what a module imports for its annotations": (
+        {
+            "train.py": "import torch\nimport json\nimport losses\nf = getattr(losses, json.load(open('c.json'))['loss'])\nx = f(2, 3)\n",
+            "losses.py": "import torch\nfrom types_ import *\ndef same(a: List, b: Tensor):\n    return 5\n",
+            "types_.py": "from collections.abc import Sequence\nfrom typing import List, Optional, TypeVar\nTensor = TypeVar('torch.tensor')\n",
+        },
+        {"x": 5},
+    ),
     "settings of a module": ({"train.py": "import torch\nimport cfg\ndef f():\n    cfg.lr = 0.5\nf()\nx = cfg.lr\n", "cfg.py": "lr = 0.1\n"}, {"x": 0.5}),
 }  # fmt: skip
 

@@ -401,3 +401,18 @@ def test_a_list_of_what_is_the_same_on_all_ranks(kept: str, alike: bool) -> None
     before = "scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1)\nkept = []"
     told = hits("DPM602", before=before, step=STEP + f"kept.append({kept})", end="print(kept)")
     assert bool(told) is not alike
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        pytest.param("held.update('loss', loss.item())", False, id="all that it keeps"),
+        pytest.param("held.update('loss', loss.item(), out.max().item())", True, id="a part of it"),
+    ],
+)
+def test_what_is_made_whole_for_the_training_is_not_told(line: str, told: bool) -> None:
+    keeper = "class Keeper:\n    factor, most = 1.0, 0.0\n\n    def update(self, key, q, most=0.0):\n        self.factor = 0.9 * self.factor + q\n        self.most += most\n"
+    step = f"optimizer.zero_grad()\nout = model(x)\nloss = F.cross_entropy(out, y) * held.factor\nloss.backward()\noptimizer.step()\n{line}"
+    parts = {"before": "held = Keeper()", "defs": keeper, "step": step, "epoch_end": "print(held.most)"}
+    assert any(f.advice for f in hits("DPM602", **parts)) is told
+    assert any("ddp.mean_all(loss.item())" in line for line in after(**parts))
