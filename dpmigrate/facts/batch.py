@@ -10,6 +10,7 @@ import ast
 from dpmigrate.facts.names import Names
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.numbers import Numbers
+from dpmigrate.facts.reaching import reaching
 from dpmigrate.facts.roles import Roles
 from dpmigrate.facts.samples import of_a_turn, unmoved
 from dpmigrate.facts.values import NONE, Vals
@@ -25,14 +26,20 @@ def counted(node: ast.AST) -> ast.expr | None:
     """
     if isinstance(node, ast.Attribute):
         return node.value if node.attr == "num_graphs" else None
+    tensor, axis = _asked(node)
+    return tensor if isinstance(axis, ast.Constant) and axis.value == 0 else None
+
+
+def _asked(node: ast.AST) -> tuple[ast.expr | None, ast.expr | None]:
+    """The tensor that is asked for the size of an axis, and the axis: ``x.size(1)``, ``x.shape[1]``, ``x.size()[1]``."""
     if isinstance(node, ast.Call):
         func, index = node.func, node.args[0] if len(node.args) == 1 else next((k.value for k in node.keywords if k.arg == "dim"), None)
     elif isinstance(node, ast.Subscript):
         func, index = node.value.func if isinstance(node.value, ast.Call) and not node.value.args else node.value, node.slice
     else:
-        return None
+        return None, None
     asked = isinstance(func, ast.Attribute) and func.attr in (("size",) if isinstance(node, ast.Call) or isinstance(node.value, ast.Call) else ("shape",))
-    return func.value if asked and isinstance(func, ast.Attribute) and isinstance(index, ast.Constant) and index.value == 0 else None
+    return (func.value, index) if asked and isinstance(func, ast.Attribute) else (None, None)
 
 
 def measured(names: Names, node: ast.AST) -> ast.expr | None:
@@ -90,9 +97,34 @@ def size_as_loaded(roles: Roles, node: ast.expr, seen: frozenset[ast.AST] = froz
     return size(roles, node) and bool(names) and all(_as_loaded(roles, n, frozenset()) for n in names)
 
 
-def _as_loaded(roles: Roles, name: ast.Name, seen: frozenset[str]) -> bool:
+def stacked_size(roles: Roles, node: ast.expr) -> bool:
+    """Whether the expression is the size of an axis behind that of the samples, of a batch that a loader has stacked: ``x.size(1)``.
+
+    Samples of different sizes cannot be stacked, and those of all ranks are stacked in the original. Where the order is not shuffled, what the last batch is
+    filled up with may be of another size.
+    """
+    asked, axis = _asked(node)
+    tensor = unmoved(asked)
+    behind = isinstance(axis, ast.Constant) and isinstance(axis.value, int) and axis.value > 0
+    return behind and isinstance(tensor, ast.Name) and _as_loaded(roles, tensor, frozenset(), stacked=True)
+
+
+def _stacks(roles: Roles, loader: ast.Call) -> bool:
+    """Whether a loader stacks samples as torch does, in batches, whose order is shuffled."""
+    given = {k.arg: k.value for k in loader.keywords}
+    size, order = (given.get(word, loader.args[i] if len(loader.args) > i else None) for word, i in (("batch_size", 1), ("shuffle", 2)))
+    sampler = given.get("sampler")
+    if isinstance(sampler, ast.Call) and roles.names.dotted(sampler.func).rpartition(".")[2] == "DistributedSampler":
+        order = next((k.value for k in sampler.keywords if k.arg == "shuffle"), ast.Constant(True))
+    batched = size is not None and not (isinstance(size, ast.Constant) and size.value is None)
+    return batched and isinstance(order, ast.Constant) and order.value is True and roles.names.dotted(loader.func) == "torch.utils.data.DataLoader"
+
+
+def _as_loaded(roles: Roles, name: ast.Name, seen: frozenset[str], stacked: bool = False) -> bool:
     """Whether the variable is a part of a batch as a DataLoader gives it, moved at most; a collate function may leave samples out."""
-    bound = list(roles.names.bindings(roles.names.scope_of[name], name.id))
+    last = reaching(roles.names, name)
+    bound = [last] if last is not None else list(roles.names.bindings(roles.names.scope_of[name], name.id))
+    others = frozenset() if last is not None else seen | {name.id}
     for b in bound:
         if b.how == "for" and b.value is not None:
             loaders = roles.loaders_of(b.value)
@@ -100,10 +132,12 @@ def _as_loaded(roles: Roles, name: ast.Name, seen: frozenset[str]) -> bool:
             loaders = roles.loaders_of(b.value.args[0])
         else:
             part = unmoved(b.value) if b.how == "assign" else None
-            if not isinstance(part, ast.Name) or (part.id not in seen | {name.id} and not _as_loaded(roles, part, seen | {name.id})):
+            if not isinstance(part, ast.Name) or (part.id not in others and not _as_loaded(roles, part, others, stacked)):
                 return False
             continue
         calls = [v.node for v in loaders if isinstance(v.node, ast.Call) and roles.makes_loader(v.node)]
         if not calls or len(calls) < len(loaders) or any({k.arg for k in c.keywords} & _OWN_BATCHES or len(c.args) > _PLAIN_ARGUMENTS for c in calls):
+            return False
+        if stacked and not all(_stacks(roles, c) for c in calls):
             return False
     return bool(bound)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from dpmigrate.facts.batch import size_as_loaded
+from dpmigrate.facts.batch import size_as_loaded, stacked_size
 from dpmigrate.facts.control import uniform
 from dpmigrate.facts.nodes import children
 from dpmigrate.facts.ranks import asks_files
@@ -41,8 +41,8 @@ class Shares:
 
     # ------------------------------------------------------------------ numbers of batches
     def _same(self, node: ast.expr, seen: frozenset[ast.AST] = frozenset()) -> bool:
-        """Whether the number is the same on every rank, being made of settings, counters and lengths of loaders."""
-        if node in seen or uniform(self.names, node):
+        """Whether the number is the same on every rank, being made of settings, counters, lengths of loaders and what all samples have the same."""
+        if node in seen or uniform(self.names, node) or stacked_size(self.roles, node):
             return True
         seen |= {node}
         if isinstance(node, ast.Call):

@@ -100,3 +100,37 @@ def test_the_number_of_batches_is_alike_on_all_ranks(length: str, known: bool, t
     parts = {"imports": "from lib import config", "loader": "loader = config.init_obj('loader', lib)", "epochs": "", "batches": "", "step": ""}
     end = "trainer = Trainer(config, model, optimizer, loader=loader)\nfor epoch in range(2):\n    trainer.fit()"
     assert (found("DPM322", defs=_TRAINER.format(length, test), end=end, **parts) == []) is known
+
+
+_IMAGES = {"data": "train_set = TensorDataset(torch.randn(64, 3, 8, 8), torch.randint(0, 2, (64,)))\nval_set = TensorDataset(torch.randn(33, 3, 8, 8), torch.randint(0, 2, (33,)))"}
+
+
+@pytest.mark.parametrize("asked", ["x.size(1)", "x.shape[2]", "x.size()[3]", "x.float().size(dim=2)"])
+@pytest.mark.parametrize("before", ["", "x = x.float().cuda()\n"], ids=["", "moved"])
+def test_what_samples_that_are_stacked_have_alike(asked: str, before: str) -> None:
+    step = f"{before}least = 5\nif {asked} <= least:\n    continue\nif torch.isnan(x).any():\n    break\n{STEP}"
+    end = "for x, y in DataLoader(val_set, batch_size=4):\n    print(x.size(1))"
+    parts = {**_IMAGES, "net": _MEANS, "step": step, "epoch_end": end}
+    assert "if ddp.any_rank(torch.isnan(x).any()):" in whole(**parts)
+
+
+_MEANS = "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.fc = nn.Linear(8, 2)\n\n    def forward(self, x):\n        return self.fc(x.mean((1, 2)))\n"
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        pytest.param({"asked": "x.size(0)"}, id="the samples"),
+        pytest.param({"asked": "x.size(-1)"}, id="from the end, which may be the samples"),
+        pytest.param({"asked": "x.mean(0).size(1)"}, id="something made of the batch"),
+        pytest.param({"asked": "x.edge_index.size(1)"}, id="a field"),
+        pytest.param({"loader": "loader = DataLoader(train_set, batch_size=16)"}, id="in their order"),
+        pytest.param({"loader": "loader = DataLoader(train_set, batch_size=None, shuffle=True)"}, id="one by one"),
+        pytest.param({"loader": "loader = DataLoader(train_set, batch_size=16, shuffle=True, collate_fn=pad)"}, id="padded"),
+        pytest.param({"loader": "loader = geometric.DataLoader(train_set, batch_size=16, shuffle=True)"}, id="put end to end"),
+    ],
+)
+def test_sizes_that_samples_may_have_for_themselves(parts: dict[str, str]) -> None:
+    given = {"asked": "x.size(1)", **parts}
+    step = f"if {given.pop('asked')} <= 5:\n    continue\n{STEP}"
+    assert refused("DPM322", **{"imports": "from data import pad\nimport torch_geometric.loader as geometric", **given, "step": step}) != []
