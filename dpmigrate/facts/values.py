@@ -377,7 +377,7 @@ class Values:
         if dotted and not dotted.startswith("?."):
             return frozenset({Val("ext", _EXT, dotted)})
         vals = self._last_bound(node)
-        for key in self.keys(node) if not vals else ():
+        for key in self.keys(node) if not vals and not self._of_a_loop(node) else ():
             vals |= self._ordered(node, key, frozenset(self.vars.get(key, ())))
         return vals or (frozenset({Val("ext", _EXT, dotted)}) if dotted else NONE)
 
@@ -394,6 +394,12 @@ class Values:
         if of_itself and any(v.kind == "call" and not v.qual.startswith("torch.") for v in vals):
             return NONE  # net = prepare(net), of a function that is not seen, may be the same
         return self.unwraps.narrowed(node, vals)
+
+    def _of_a_loop(self, node: ast.Name) -> bool:
+        """Whether the read sees what a loop takes of something, also where it is not known what that holds: no other loop's, then."""
+        b, _ = self._reaching.get(node, (None, False))
+        keys = frozenset(self.keys(node))
+        return b is not None and b.how == "for" and not any(w.key in keys for w in (*self.wraps, *self.new_wraps))
 
     def _gone(self, site: WrapSite, binding: Binding) -> bool:
         """Whether what a binding gives a variable takes the place of the model that was wrapped before, and has trained."""

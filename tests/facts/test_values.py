@@ -53,6 +53,8 @@ def _means(text: str) -> list[str]:
         pytest.param("for i, (a, b) in enumerate([(nn.ReLU(), 3)]): probe(a)", ["call nn.ReLU()"], id="for with enumerate, of pairs"),
         pytest.param("for n, a in zip(names, [nn.ReLU(), nn.Tanh()]): probe(a)", ["call nn.ReLU()", "call nn.Tanh()"], id="for with zip"),
         pytest.param("for n, a in zip(names): probe(a)", [], id="zip of too few"),
+        pytest.param("for a in [nn.ReLU()]: print(a)\nfor a in []: probe(a)", [], id="another loop's, not that of an empty list"),
+        pytest.param("for a in [nn.ReLU()]: print(a)\nfor b in []: probe(a)", ["call nn.ReLU()"], id="a loop's, behind it"),
         pytest.param("for n, a in zip(*[[3], [nn.ReLU()]]): probe(n)", [], id="zip of a list"),
         pytest.param("for n, a in [('a', nn.ReLU())]: probe(a)", ["call nn.ReLU()"], id="pairs"),
         pytest.param("l = [nn.ReLU(), 3]\nprobe(l[0])", ["call nn.ReLU()"], id="an element"),
