@@ -353,6 +353,7 @@ def _mended(
     again = _of_script(name, script, how, finished, results)
     if again.outcome.status is not Status.CHANGED and not script.whole_sizes and any(c.startswith("batch_rows") for c in new.values()):
         script.whole_sizes, script.tried_bent = True, {every}  # what is sized for the samples of all ranks may have had that size before
+        script.shown_bent = {n: c for n, c in script.shown_bent.items() if c.startswith("batch_rows")}  # other sums may be of sizes that were a rank's own
         whole = _of_script(name, script, how, finished, results)
         script.whole_sizes = whole.outcome.status is Status.CHANGED
         again = whole if script.whole_sizes else again

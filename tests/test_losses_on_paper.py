@@ -425,3 +425,45 @@ def test_sizes_beside_samples_that_are_put_together_stay_those_of_the_global_bat
     assert "near.masked_select(~torch.eye(2 * SIZE).bool()).view(2 * SIZE, -1)" in text
     assert "torch.mm(ddp.batch_rows(both, segments=2), ddp.batch_rows(both.t(), dim=1, segments=2))" in text
     assert "weighted_mean" not in text and "ddp.batch_rows(torch.cat([own, own]), segments=2)" in text
+
+
+_SUMMED = """
+import argparse
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--size", type=int, default=12)
+args = parser.parse_args()
+
+
+class Apart(nn.Module):
+    def __init__(self, size):
+        super().__init__()
+        self.size = size
+        self.summed = nn.CrossEntropyLoss(reduction="sum")
+        mask = torch.ones((2 * size, 2 * size), dtype=bool).fill_diagonal_(0)
+        for i in range(size):
+            mask[i, size + i] = mask[size + i, i] = 0
+        self.mask = mask
+
+    def forward(self, p, t):
+        both = torch.cat([p, t], dim=0)
+        near = F.cosine_similarity(both.unsqueeze(1), both.unsqueeze(0), dim=2)
+        own = torch.cat((torch.diag(near, self.size), torch.diag(near, -self.size)), dim=0).reshape(2 * self.size, 1)
+        others = near[self.mask].reshape(2 * self.size, -1)
+        return self.summed(torch.cat((own, others), dim=1), torch.zeros(2 * self.size).long()) / (2 * self.size)
+
+apart = Apart(args.size)
+"""
+
+
+def test_a_loss_that_is_told_the_size_of_the_batch_keeps_that_of_the_global_one(tmp_path: Path) -> None:
+    """Its constructor as well; and a sum over the samples of all ranks is that of each rank, and no part of it."""
+    path = tmp_path / "train.py"
+    text = PROGRAM.format(loss="apart(p, t)", defined=_SUMMED, evaluated="").replace("batch_size=12, shuffle=True", "batch_size=args.size, shuffle=True, drop_last=True")
+    path.write_text(text)
+    (outcome,) = engine.apply([path], Settings(), engine.Writing(write=False))
+    assert outcome.status is Status.CHANGED, outcome
+    after = str(outcome.files[-1].after)
+    assert "F.cosine_similarity(ddp.batch_rows(both.unsqueeze(1), segments=2), ddp.batch_rows(both.unsqueeze(0), dim=1, segments=2), dim=2)" in after
+    assert "apart = Apart(args.size)" in after
+    assert "sum_loss" not in after and "batch_sum" not in after

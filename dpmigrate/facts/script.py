@@ -192,7 +192,8 @@ class Script:
     def sums(self, backward: ast.Call) -> bool:
         """Whether the loss of a ``backward()`` is a sum over the rank's part of the batch."""
         summed = self.losses.of_backward(backward).norm is losses.Norm.SUM or backward in self.shown_bent
-        return summed and not self.whole(losses.differentiated(backward))
+        loss = losses.differentiated(backward)
+        return summed and not self.whole(loss) and not self.of_all_samples(loss)
 
     def parted(self, node: ast.AST) -> bool:
         """Whether some ranks may come to the node and others not, where the execution does not show that the tests on the way fall out alike."""

@@ -38,6 +38,7 @@ from dpmigrate.library.modules import GIVES_LOSS, MODEL, ROUND
 from dpmigrate.library.reductions import along
 from dpmigrate.library.sequences import ATTENDING, CELLS, RECURRENT, attending, cell, recurrent
 from dpmigrate.library.sites import Site
+from dpmigrate.library.vision_parts import axes_given
 
 
 def layer(site: Site) -> Value:
@@ -127,7 +128,8 @@ def _model(site: Site, made: Object) -> Value:
     if site.m.heap.read((made.number, GIVES_LOSS)):
         mean = placements.mean_over(p) if p.kind is Kind.ROWS else p
         return site.data(mean, kind="tensor", axes=0, keep_axes=False)
-    return site.data(p, kind=RESULTS, keep_axes=False)
+    axes = axes_given(site.m, made)
+    return site.data(p, kind=RESULTS if axes is None else "tensor", axes=axes, keep_axes=False)
 
 
 def has_parameters(m: Execution, made: Object) -> bool:

@@ -27,6 +27,7 @@ from dpmigrate.library.sites import Row, Site, prefixed
 from dpmigrate.library.torch_data import dataset
 from dpmigrate.library.torch_optim import optimizer, scheduler
 from dpmigrate.library.transformers import model as library_model
+from dpmigrate.library.vision_parts import classifier
 
 _VISION = "https://docs.pytorch.org/vision/stable/models.html"
 _SMP = "https://smp.readthedocs.io/en/latest/models.html"
@@ -206,7 +207,7 @@ def pattern(name: str) -> Row | None:
     if head.startswith("torchvision.models") and word in _AUXILIARY:
         return Row(name, with_auxiliary, source=_VISION)
     if _network(head, word):
-        return Row(name, library_network, source=_source(head))
+        return Row(name, classifier if head.startswith("torchvision.models") else library_network, source=_source(head))
     if head.startswith("timm.scheduler") and "scheduler" in word.lower():
         return Row(name, scheduler, source=_TIMM)
     if head.startswith(LOSS_PACKAGES) and word not in ("FID", "KID", "MSID", "IS", "PR"):

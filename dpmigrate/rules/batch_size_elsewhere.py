@@ -29,7 +29,7 @@ arguments cannot be read, since the ranks' last batches may be filled up.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from dpmigrate.edit import AddImport, Replace, Wrap
 from dpmigrate.facts.copies import counts
@@ -56,8 +56,18 @@ def batch_size_elsewhere(script: Script) -> Iterator[Hit]:
             yield Hit(node, "a rank's count of a batch is divided by the global batch size", _local(script, node))
     whole = {script.names.function(n) for n, template in script.shown_bent.items() if template.startswith("batch_rows")} if script.whole_sizes else set()
     for count in script.sizes.counts:
-        if count.where != "train" or script.names.function(count.node) not in whole:
+        if count.where != "train" or not _beside(script, count, whole):
             yield _told(script, count)
+
+
+def _beside(script: Script, count: Count, whole: Collection[ast.AST]) -> bool:
+    """Whether a size is for a function in which the samples of all ranks meet, or for another method of its class: ``Contrastive(args.batch_size)``."""
+    classes = {c for f in whole if (c := script.values.defs.method_class(f)) is not None}
+    above = script.names.parent[count.node]
+    call = script.names.parent[above] if isinstance(above, ast.keyword) else above
+    given = {f for f, _ in script.values.targets(call)} if isinstance(call, ast.Call) else set()
+    functions = {script.names.function(count.node), *given}
+    return any(f in whole or script.values.defs.method_class(f) in classes for f in functions)
 
 
 def _local(script: Script, node: ast.expr) -> tuple[Wrap, AddImport]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from dpmigrate.execution import placements
 from dpmigrate.execution.values import Data
 from tests.execution.paper import executed, held, lines, placed
 
@@ -139,8 +140,8 @@ c = CRF(5, batch_first=True)
         ("x = smp.losses.SoftCrossEntropyLoss(smooth_factor=0.1)(a, b)", "partial(mean)"),
         ("x = kornia.losses.DiceLoss()(torch.ones(3), torch.ones(3))", "uniform"),
         ("x = add_self_loops(e)", "unknown"),
-        ("x = nn.functional.normalize(torchvision.models.resnet18()(a), dim=1).T", "rows(axis 1)"),
-        ("x = nn.functional.normalize(torchvision.models.resnet18()(a), dim=1).mT", "unknown"),
+        ("x = nn.functional.normalize(timm.create_model('a')(a), dim=1).T", "rows(axis 1)"),
+        ("x = nn.functional.normalize(timm.create_model('a')(a), dim=1).mT", "unknown"),
         ("x = TopKPooling(3)(n, e)[0]", "unknown"),
         ("x = TopKPooling(3)(n, e, None, e[:, 0])[0]", "rows(axis 0, ragged)"),
         ("x = SAGPooling(3)(n, e, batch=e[:, 0])[3]", "rows(axis 0, ragged)"),
@@ -240,3 +241,25 @@ for views, labels in DataLoader(torchvision.datasets.{name}("data", transform={t
 )
 def test_views_that_a_transform_of_the_program_makes(checked: str, name: str, transform: str, given: str, lying: str) -> None:
     assert found(_VIEWS.format(checked=checked, name=name, transform=transform, given=given)) == lying
+
+
+@pytest.mark.parametrize(
+    ("text", "axes"),
+    [
+        pytest.param("m = torchvision.models.resnet18()", 2, id="as it is"),
+        pytest.param("m = torchvision.models.vgg11()\nm.classifier[6] = nn.Linear(3, 4)", 2, id="a part of the last part"),
+        pytest.param("m = torchvision.models.vit_b_16()\nm.heads.head = nn.Identity()", 2, id="a field of the last part"),
+        pytest.param("m = torchvision.models.resnet50()\nm.fc = nn.Sequential(nn.Linear(3, 4), nn.ReLU())", 2, id="several layers"),
+        pytest.param("m = torchvision.models.resnet50()\nm.conv1 = nn.Conv2d(1, 64, 3)", 2, id="another part"),
+        pytest.param("m = torchvision.models.resnet50()\nm.fc = nn.Sequential(nn.Linear(3, 4), nn.Unflatten(1, (2, 2)))", None, id="more axes"),
+        pytest.param("m = torchvision.models.vgg11()\nm.classifier[6] = unknown(3)", None, id="something that is not seen"),
+        pytest.param("class M(nn.Module):\n    def forward(self, x):\n        return x[:, None]\nm = torchvision.models.resnet50()\nm.fc = M()", None, id="a class of the program"),
+        pytest.param("m = torchvision.models.convnext_tiny()\nm.classifier = nn.Identity()", None, id="no row before its last part"),
+        pytest.param("m = torchvision.models.video.r3d_18()", None, id="another family"),
+        pytest.param("m = timm.create_model('resnet18', num_classes=0, global_pool='')", None, id="another library's"),
+    ],
+)
+def test_the_axes_of_what_a_classifier_gives(text: str, axes: int | None) -> None:
+    (given,) = held(executed(f"{BEFORE}from others import unknown\n{text}\nx = m(a)"), "x")
+    assert isinstance(given, Data) and given.placement == placements.rows()
+    assert given.axes == axes
