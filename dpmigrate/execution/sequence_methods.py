@@ -9,22 +9,43 @@ from dpmigrate.execution import counting, divergence, placements
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.containers import FACTORY
 from dpmigrate.execution.item_assignment import ItemStoreParts
-from dpmigrate.execution.joins import join
+from dpmigrate.execution.joins import WIDTH, join
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.names import LISTED
 from dpmigrate.execution.objects import ELEMENTS, LENGTH, Object
-from dpmigrate.execution.values import NONE, NOTHING, SETTING, Const, Ref, Value, atoms, value
+from dpmigrate.execution.values import NONE, NOTHING, SETTING, Const, Data, Ref, Value, atoms, value
 
 
 def _append(m: ItemStoreParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -> Value:
     new = a.get(0) or SETTING
     m.event("append", node, f, owner=value(Ref(made.number)), new=new)
     grown, count = dict(m.grown.get(made.number, {})), m.length(made)
-    m.append(made, new)
+    m.append(made, _as_one(m, made, new, node))
     if grown:
         m.grown[made.number] = grown
     counting.appended(m, made, count, node)
     return NONE
+
+
+def _as_one(m: ItemStoreParts, made: Object, new: Value, node: ast.AST) -> Value:
+    """A list that is written out where it is put behind others, as one with the first of many that the same place has made: nothing else holds any of
+    them.
+    """
+    before = m.heap.read((made.number, ELEMENTS)) or NOTHING
+    written = isinstance(node, ast.Call) and len(node.args) == 1 and isinstance(node.args[0], ast.List)
+    if len(before) < WIDTH // 2 or not written or len(new) != 1:
+        return new
+    own = m.object(new[0])
+    alike = [o for o in m.objects(before) if own is not None and o.kind == own.kind == "list" and o.node is own.node]
+    if own is None or own in alike or len(alike) < WIDTH // 4:
+        return new
+    first = alike[0]
+    m.collapse(first)
+    m.heap.widen((first.number, ELEMENTS), m.contents(own))
+    differs = tuple(a for a in m.heap.read((own.number, LENGTH)) or NOTHING if isinstance(a, Data))
+    if differs:
+        m.heap.widen((first.number, LENGTH), differs)
+    return value(Ref(first.number))
 
 
 def _insert(m: ItemStoreParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -> Value:
