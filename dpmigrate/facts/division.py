@@ -108,12 +108,24 @@ def distributed_after(script: Script, call: ast.Call) -> list[tuple[str, ast.stm
             if text is None and isinstance(stmt, ast.Assign) and stmt.value is made and isinstance(side.source.slice, ast.Constant):
                 text = ast.unparse(ast.Subscript(stmt.targets[0], side.source.slice, ast.Load()))  # made in another function than the one that trains
             out |= {(text, stmt): None} if text is not None else {}
+        out |= dict.fromkeys(_of_a_factory(script, call, side.source))
         for key, _ in script.roles.roots(b.source):
             unpacked = [w for w in script.roles.writes(key) if isinstance(w, ast.Assign) and w.value is call and isinstance(w.targets[0], ast.Tuple | ast.List)]
             out |= {(ast.unparse(script.roles.leaf(w, key)), w): None for w in unpacked}
     if _serves_both(script, call):
         out |= {(ast.unparse(target), after): None for target, after in _finished(script, call) if after is not None}
     return list(out)
+
+
+def _of_a_factory(script: Script, call: ast.Call, source: ast.expr) -> Iterator[tuple[str, ast.stmt]]:
+    """For a loader that a comprehension has a factory make, ``self.loaders = {p: get_loader(p) for p in phases}``: ``self.loaders['train']``."""
+    if not isinstance(source, ast.Subscript) or not isinstance(source.slice, ast.Constant) or not isinstance(source.value, ast.Name | ast.Attribute):
+        return
+    for given in script.roles.given(source.value):
+        stmt = script.names.statement(given)
+        made = given.value if isinstance(given, ast.DictComp) and isinstance(given.value, ast.Call) else call
+        if made is not call and isinstance(stmt, ast.Assign) and stmt.value is given and any(v.node is call for v in script.values.eval(made)):
+            yield ast.unparse(ast.Subscript(stmt.targets[0], source.slice, ast.Load())), stmt
 
 
 def _serves_both(script: Script, call: ast.Call) -> bool:

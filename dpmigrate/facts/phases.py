@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from dpmigrate.facts.definitions import arguments
 from dpmigrate.facts.loops import BatchLoop
 from dpmigrate.facts.names import FunctionNode
+from dpmigrate.facts.reaching import reaching
 from dpmigrate.facts.roles import Roles
 from dpmigrate.facts.values import NONE, Vals
 
@@ -184,8 +185,10 @@ def _is_none(roles: Roles, node: ast.expr) -> bool | None:
 
 
 def _only_value(roles: Roles, node: ast.Name) -> ast.expr | None:
-    """The one value that a local name is given."""
+    """The one value that a local name is given, or has been given last."""
     found = list(roles.names.bindings(roles.names.scope_of[node], node.id))
+    last = reaching(roles.names, node) if len(found) > 1 else None
+    found = [last] if last is not None else found
     value = found[0].value if len(found) == 1 and found[0].how == "assign" and not found[0].path else None
     return value if isinstance(value, ast.expr) else None
 

@@ -367,3 +367,40 @@ def test_the_last_of_several_seeds_counts() -> None:
     once = "torch.manual_seed(1)\n"
     assert "seed=1)" in whole(loader=once + "loader = DataLoader(train_set, batch_size=16, shuffle=True)")
     assert "ddp.DistributedSampler(train_set)" in whole(defs=once, loader="torch.manual_seed(seed)\nloader = DataLoader(train_set, batch_size=16, shuffle=True)")
+
+
+_BY_PHASE = """
+from tqdm import tqdm
+
+
+def make(phase, size):
+    data = TensorDataset(torch.randn(64, 8), torch.randint(0, 2, (64,)))
+    return DataLoader(data, batch_size=size, shuffle=phase == "train")
+
+
+class Trainer:
+    def __init__(self, model, optimizer):
+        self.model, self.optimizer = model, optimizer
+        self.phases = ["train", "val"]
+        self.loaders = {phase: make(phase, 16) for phase in self.phases}
+
+    def run(self, phase):
+        loader = self.loaders[phase]
+        loader = tqdm(loader)
+        for i, (x, y) in enumerate(loader):
+            with torch.set_grad_enabled(phase == "train"):
+                loss = F.cross_entropy(self.model(x), y)
+                if phase == "train":
+                    self.optimizer.zero_grad()
+                    loss.backward()
+                    self.optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("bar", [True, False], ids=["bound anew", "as it is"])
+def test_a_factory_of_a_comprehension_for_training_and_evaluation(bar: bool) -> None:
+    defs = _BY_PHASE if bar else _BY_PHASE.replace("        loader = tqdm(loader)\n", "")
+    run = "trainer = Trainer(model, optimizer)\nfor epoch in range(2):\n    trainer.run('train')\n    trainer.run('val')"
+    lines = whole(defs=defs, loader="", epochs="if True:", batches="if True:", step="pass", end=run).splitlines()
+    assert [line.strip() for line in lines if "distribute(" in line] == ["self.loaders['train'] = ddp.distribute(self.loaders['train'])"]
+    assert "    return DataLoader(data, batch_size=size, shuffle=phase == \"train\")" in lines
