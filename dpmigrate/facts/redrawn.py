@@ -217,6 +217,11 @@ def _drawn_with(script: Script, stmt: ast.stmt) -> Iterator[ast.stmt]:
         for b in script.names.bindings(script.names.scope_of[n], n.id):
             if b.how == "assign" and b.value is not None and draws(script.roles, b.value) and between(script, b.value):
                 yield script.names.statement(b.value)
+        for use in script.names.uses(script.names.scope_of[n], n.id):
+            above = script.names.parent[use]  # np.random.shuffle(order)
+            given = isinstance(above, ast.Call) and above.func is not use and _changed(script.names.parent, use)
+            if given and draws(script.roles, above) and between(script, above):
+                yield script.names.statement(use)
 
 
 def _of_data(script: Script, node: ast.expr, data: Vals) -> bool:

@@ -3,7 +3,7 @@
 ## What it finds
 A method of the training data set that is called in the epoch loop, outside the batches: negative sampling, another subset, new pairs. A data set of this
 file is looked into: its method is left alone if it draws nothing. So too what is put into the data set there: `random.shuffle(train_set.rows)`,
-`train_set.rows = [rows[i] for i in order]` with the statement that draws the order.
+`train_set.rows = [rows[i] for i in order]` with the statement that draws the order, also in a function of the program that is given the data set.
 
 A loader that is built in the epoch loop, by whatever function or method, where that draws: its data set, and the lists, maps and indices of which these are
 made.
@@ -27,8 +27,7 @@ for epoch in range(epochs):
 and likewise `train_loader = sampler.loader(negatives=4)`. A loader that is built in the head of a loop or in a call that trains is built before it.
 
 ## When it is not fixed
-Where one rank may come to the statement alone, or the loader is built in the middle of a statement that also trains: that is refused. A function that is
-given the data set is not looked into.
+Where one rank may come to the statement alone, or the loader is built in the middle of a statement that also trains: that is refused.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from textwrap import indent
+
 import pytest
 
 from tests.rules.program import STEP, after, found, hits, refused, whole
@@ -239,3 +241,22 @@ def test_a_function_that_builds_and_trains() -> None:
 
 def test_a_stream_that_is_not_given() -> None:
     assert found("DPM222", **_built("rows = torch.randperm(64, generator=None)\n" + _BUILD.format("data_of(rows)")))
+
+
+@pytest.mark.parametrize(
+    ("line", "drawn"),
+    [
+        pytest.param("data.x = data.x[order]", ["np.random.shuffle(order)"], id="put into it"),
+        pytest.param("print(data.x[order])", [], id="shown"),
+    ],
+)
+@pytest.mark.parametrize("given", [True, False], ids=["in a function that is given the data", "in the loop"])
+def test_an_order_that_is_shuffled_in_place(line: str, drawn: list[str], given: bool) -> None:
+    lines = f"order = list(range(8))\nnp.random.shuffle(order)\n{line}"
+    if given:
+        parts = _parts("renew(train_set)")
+        parts["defs"] += "\ndef renew(data):\n" + indent(lines, "    ")
+    else:
+        parts = _parts(lines.replace("data.", "train_set."))
+    assert found("DPM222", **parts) == drawn
+    assert ("with ddp.same_stream():" in [new.strip() for new in after(**parts)]) is bool(drawn)
