@@ -79,6 +79,20 @@ class _Every(Container[str]):
 
 #: what binds names that are computed
 _BY_NAME = frozenset({"exec", "globals", "locals", "vars", "builtins", "__builtins__"})
+#: what only reads the names that ``globals()`` gives
+_READS = frozenset({"get", "keys", "values", "items", "copy"})
+
+
+def _read(node: ast.AST) -> ast.AST | None:
+    """The function whose names are only read: ``globals()[name](…)``, ``globals().get(name)``, ``name in globals()``."""
+    match node:
+        case ast.Subscript(value=ast.Call(func=function), ctx=ast.Load()):
+            return function
+        case ast.Attribute(value=ast.Call(func=function), attr=attr, ctx=ast.Load()) if attr in _READS:
+            return function
+        case ast.Compare(ops=[ast.In() | ast.NotIn()], comparators=[ast.Call(func=function)]):
+            return function
+    return None
 
 
 def bindable(trees: Iterable[ast.AST]) -> Container[str]:
@@ -86,9 +100,11 @@ def bindable(trees: Iterable[ast.AST]) -> Container[str]:
     program may bind names that it computes.
     """
     found: set[str] = set()
-    for node in (n for tree in trees for n in below(tree)):
+    nodes = [n for tree in trees for n in below(tree)]
+    read = {id(r) for n in nodes if (r := _read(n)) is not None}
+    for node in nodes:
         match node:
-            case ast.Name(id=name, ctx=ast.Load()) if name in _BY_NAME:
+            case ast.Name(id=name, ctx=ast.Load()) if name in _BY_NAME and id(node) not in read:
                 return _Every()
             case ast.Name(id=name, ctx=ast.Store() | ast.Del()) | ast.Attribute(attr=name, ctx=ast.Store()):
                 found.add(name)

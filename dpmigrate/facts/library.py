@@ -20,8 +20,10 @@ MUTATORS = GROWS | {"pop", "popitem", "remove", "discard", "clear", "popleft", "
 NUMBERS = frozenset({"?.int", "?.float", "?.round", "?.abs", "?.min", "?.max"})
 #: calls and methods that show a number, or keep it to be shown: print, str.format, logging, files, tqdm
 SHOWING = frozenset({"print", "format", "info", "debug", "warning", "write", "set_description", "set_postfix", "set_postfix_str", "append"})
-#: what shows the progress of a loop and gives what it is given: tqdm, rich, progressbar
-PROGRESS = frozenset({"tqdm", "tqdm_notebook", "notebook_tqdm", "track", "ProgressBar"})
+#: what shows the progress of a loop and gives what it is given: tqdm, rich, progressbar, fastprogress, alive_progress, pyprind
+PROGRESS = frozenset(
+    {*("tqdm", "tqdm_notebook", "notebook_tqdm", "track", "ProgressBar", "progressbar"), *("progress_bar", "master_bar", "alive_it", "prog_bar")}
+)
 
 # ---------------------------------------------------------------------- time and chance (time, datetime, timeit, random, numpy.random)
 #: what each process asks for itself, at another time

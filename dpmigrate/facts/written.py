@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from dpmigrate.facts.names import last, position
+from dpmigrate.facts.names import FunctionNode, last, position
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.outside import changes_files, fetches
 from dpmigrate.facts.sample_files import is_of_one_sample, keeps_one_sample
@@ -41,6 +41,8 @@ def _opened(script: Script) -> Iterator[ast.expr]:
         path, mode = script.argument(call, "file", 0), script.argument(call, "mode", 1)
         if path is not None and _writing(script, mode) and not _read_back(script, call, mode):
             yield path
+        elif path is not None and mode is not None:
+            yield from _by_helper(script, call, path, mode)
     if any(d.partition(".")[0] == "pathlib" for d in script.names.imports.values()):
         for call, func in script.methods("open"):
             mode = script.argument(call, "mode", 0)
@@ -60,6 +62,25 @@ def _opened(script: Script) -> Iterator[ast.expr]:
             yield path
     if any(script.calls("logging.config.dictConfig")):
         yield from (path for node in script.names.nodes if isinstance(node, ast.Dict) and (path := _of_handler(node)) is not None)
+
+
+def _by_helper(script: Script, opening: ast.Call, path: ast.expr, mode: ast.expr) -> Iterator[ast.expr]:
+    """The paths that calls of a helper open for writing, which opens what it is given in the mode that it is given: ``open_file(path, "w")``, where others
+    read. The helper does nothing else with either.
+    """
+    function = script.names.function(opening)
+    if not isinstance(function, FunctionNode) or not isinstance(path, ast.Name) or not isinstance(mode, ast.Name):
+        return
+    names = [a.arg for a in (*function.args.posonlyargs, *function.args.args)]
+    scope = script.names.scope_of[path]
+    if any(n.id not in names or len(list(script.names.uses(scope, n.id))) != 1 for n in (path, mode)):
+        return
+    for call in script.names.calls_of(function):
+        bound = next((bound for target, bound in script.values.targets(call) if target is function), None)
+        if bound is not None:
+            given, how = (script.argument(call, n.id, names.index(n.id) - bound) for n in (path, mode))
+            if given is not None and how is not None and _writing(script, how) and not _read_back(script, call, how):
+                yield given
 
 
 def _of_handler(node: ast.Dict) -> ast.expr | None:

@@ -136,7 +136,8 @@ def _done_by_all(trial: Trial) -> Iterator[Fault]:
     """Files and folders that every rank makes, and questions that every rank asks."""
     for event in trial.result.trace.of("made"):
         made = trial.objects(event.values["object"])
-        if event.parted is None and any(o.kind == "run" or o.name == "SummaryWriter" for o in made):
+        runs = any(o.kind == "run" or o.name == "SummaryWriter" for o in made)
+        if runs and event.parted is None and not _makes_model(trial, event.node):
             words = "every rank begins a run of the tracker, or writes curves of its own"
             yield trial.fault(event.node, ALONE, words)
     for event in trial.result.trace.of("open", "files", "typed"):
@@ -232,6 +233,12 @@ def _is_one_path(event: Event) -> bool:
     by_name = isinstance(event.node, ast.Call) and ast.unparse(event.node.func).rpartition(".")[2] == "save"
     kinds = Const if by_name else Const | Setting | Data
     return bool(path) and path != NONE and all(isinstance(a, kinds) for a in path) and _one(path)
+
+
+def _makes_model(trial: Trial, node: ast.AST | None) -> bool:
+    """Whether the call may make a model: of what ``globals()[name](…)`` may find then nothing else is meant."""
+    made = (o for o in trial.result.heap.objects.values() if o.node is node)
+    return any(trial.result.kinds(o) & MODULES for o in made)
 
 
 def _by_a_clock(path: Value) -> bool:

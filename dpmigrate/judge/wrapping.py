@@ -64,9 +64,10 @@ class Wrapping(Unscaling):
         for made in self.objects(model):
             parts = owned(self, made.number)
             inner = self.objects(self.heap.read((made.number, "module")) or NOTHING)
-            # of what is not seen it is known alone that it was what a move gave
+            # of what is not seen it is known alone that it was what a move gave: by an object of unseen code, or what it computes
             moved = any(self._held(n, MOVED) for n in (*parts, *(o.number for o in inner)))
-            before = not inner or moved or any(o.kind == "opaque" and o.name in (".to", ".cuda") for o in inner)
+            given = any(o.kind in ("opaque", "any") and o.name.rpartition(".")[2] in ("to", "cuda") for o in inner)
+            before = not inner or moved or given
             if self.sole and made.name in SYNCHRONISED and not before:
                 super().event("judge moved", node, frame, wrapper=model)
             for number in parts:

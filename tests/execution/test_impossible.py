@@ -117,6 +117,7 @@ def test_branches_of_one_setting_that_are_written_twice() -> None:
         "d = {'z': x} if which else {}\nout = d['z']",
         "if which:\n    f = Nowhere()\nelse:\n    f = torch.relu\nout = f(x)",
         "def f(v):\n    if which:\n        net = Nowhere(4)\n    else:\n        net = torch.relu\n    return net(v)\nout = f(x)",
+        "def g(v): return v\nif which:\n    f = Nowhere()\nelse:\n    f = globals()['g'] if 'g' in globals() else globals().get('g')\nout = f(x)",
     ],
 )
 def test_what_raises_is_left_out(lines: str) -> None:

@@ -93,6 +93,7 @@ def _feeds(text: str) -> list[tuple[str, str]]:
         pytest.param("both = zip(a, b)\nfor x in tqdm(both):\n    train(x)", ["a", "b"], id="zip by its name"),
         pytest.param("for x in map(f, a):\n    train(x)", ["a"], id="a function of each batch"),
         pytest.param("bar = tqdm(desc='a', iterable=a)\nfor x in bar:\n    train(x)", ["a"], id="a bar that is given it by name"),
+        pytest.param("from fastprogress import progress_bar\nbar = progress_bar(a, parent=m)\nfor x in bar:\n    train(x)", ["a"], id="a bar in a bar"),
         pytest.param("for i, x in enumerate(map(f, tqdm(a))):\n    train(x)", ["a"], id="a function of each batch, in a bar and counted"),
         pytest.param("for x in map(f, a, b):\n    train(x)", ["a", "b"], id="a function of two batches"),
         pytest.param("each = map(f, a)\nfor x in each:\n    train(x)", ["a"], id="a function of each batch, by its name"),

@@ -62,6 +62,13 @@ def test_files_that_not_every_rank_writes(last: str) -> None:
     assert not _told(files.ALONE, last=last) + _told(files.NAME, last=last)
 
 
+def test_a_model_that_is_found_by_name_is_no_tracker() -> None:
+    """What makes a model may be any name of the file, and nobody means a tracker."""
+    writer = "import os\nfrom torch.utils.tensorboard import SummaryWriter\nclass Net(nn.Linear):\n    pass\n"
+    assert not _told(files.ALONE, last=f"{writer}other = globals()[os.environ['NET']](2, 2)")
+    assert _told(files.ALONE, last=f"{writer}w = SummaryWriter('runs')")
+
+
 def test_a_folder_by_a_clock_is_another_one_in_turn_as_well() -> None:
     last = "import os, time\nwith ddp.main_first():\n    os.makedirs({}, exist_ok=True)"
     assert any("by its clock" in w for w in _told(files.ALONE, last=last.format("f'run{time.time()}'")))

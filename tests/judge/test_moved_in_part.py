@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dpmigrate.judge import faults, moved_in_part
+from dpmigrate.judge import faults, moved_in_part, wrapped
 from tests.judge.trained import result
 
 _PAIR = """
@@ -33,3 +33,18 @@ class Placed(nn.Module):
 def test_models_moved_in_part(made: str, wrong: bool) -> None:
     found = [f for f in faults(result(last=f"{_PAIR}\n{made}\nother = ddp.wrap(other)")) if f.invariant == moved_in_part.NAME]
     assert bool(found) is wrong, found
+
+
+@pytest.mark.parametrize(
+    ("made", "wrong"),
+    [
+        pytest.param("other = ddp.wrap(nn.Linear(2, 2).to('cuda'))", False, id="of a layer"),
+        pytest.param("import lib\nother = ddp.wrap(lib.Net().to('cuda'))", False, id="of a library"),
+        pytest.param("import transformers\nother = ddp.wrap(transformers.pipeline('a').model.to('cuda'))", False, id="of what a library gives"),
+        pytest.param("import matplotlib.pyplot as plt\nother = ddp.wrap(plt.subplots(2).cuda())", False, id="of what it computes"),
+        pytest.param("other = ddp.wrap(nn.Linear(2, 2))", True, id="none"),
+    ],
+)
+def test_a_wrapper_may_be_moved_again_where_its_model_was_before(made: str, wrong: bool) -> None:
+    found = [f for f in faults(result(last=f"{made}\nother.to('cuda')")) if f.invariant == wrapped.NAME]
+    assert any("moved after its wrap" in f.words for f in found) is wrong, found

@@ -79,6 +79,29 @@ def test_a_mode_that_is_computed(defs: str, line: str, new: str) -> None:
     assert after(defs=defs, end=line) == [new]
 
 
+@pytest.mark.parametrize(
+    ("defs", "line", "new"),
+    [
+        pytest.param("def o(p, m='r'):\n    return open(p, m)", "o('a')\no('b', 'w')", "o(ddp.main_path('b'), 'w')", id="a default that reads"),
+        pytest.param("def o(m, p):\n    return open(p, m)", "o('r', 'a')\no('x', p='b')", "o('x', p=ddp.main_path('b', new=True))", id="a new file, by name"),
+        pytest.param(
+            "class T:\n    def o(self, p, m):\n        return open(p, m)", "T().o('a', 'r')\nT().o('b', 'w')", "T().o(ddp.main_path('b'), 'w')", id="a method",
+        ),
+        pytest.param(
+            "import os\ndef o(p, m):\n    os.makedirs(os.path.dirname(p), exist_ok=True)\n    return open(p, m)", "o('a', 'r')\no('b', 'w')", None,
+            id="a path that is used beside",
+        ),
+        pytest.param("def o(p, m):\n    p = p + '.txt'\n    return open(p, m)", "o('a', 'r')\no('b', 'w')", None, id="another path"),
+        pytest.param("def o(p, m):\n    if m == 'w':\n        print(p)\n    return open(p, m)", "o('a', 'r')\no('b', 'w')", None, id="a mode that is asked for"),
+        pytest.param("def o(p, m):\n    return open(p, m)", "o('a', 'r')\nfor m in ('r', 'w'):\n    o('b', m)", None, id="a mode of the call that may read"),
+    ],
+)  # fmt: skip
+def test_a_helper_that_reads_and_writes(defs: str, line: str, new: str | None) -> None:
+    """The calls that write are given rank 0's path."""
+    changed = [found for found in after(defs=defs, end=line) if "main_path" in found]
+    assert changed == ([] if new is None else [new])
+
+
 def test_in_a_method() -> None:
     assert found("DPM509", defs="class T:\n    def start(self, path):\n        self.f = open(path, 'w')") == ["path"]
 
