@@ -6,7 +6,7 @@ A variable is told from others of its name. What stands under ``no_grad`` or in 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from dpmigrate.facts.library import GROWS
@@ -28,13 +28,21 @@ _Dead = Callable[[ast.AST], bool]
 
 def marks(roles: Roles, *nodes: ast.AST) -> set[Mark]:
     """The variables and attributes in some expressions."""
-    found: set[Mark] = set()
-    for n in (n for node in nodes for n in walk(node)):
-        if isinstance(n, ast.Attribute):
-            found.add(ast.unparse(n))
-        elif isinstance(n, ast.Name) and n.id != "self":
-            found.add(_of_loop(roles, n) or roles.names.meant(n) or n.id)
-    return found
+    return {m for node in nodes for n in walk(node) for m in _mark(roles, n)}
+
+
+def _written(roles: Roles, targets: Iterable[ast.expr]) -> set[Mark]:
+    """What is written there: ``history`` of ``history[epoch]``, whose index only says where."""
+    indices = (n.slice for t in targets for n in walk(t) if isinstance(n, ast.Subscript))
+    inside = {id(n) for index in indices for n in walk(index)}
+    return {m for t in targets for n in walk(t) if id(n) not in inside for m in _mark(roles, n)}
+
+
+def _mark(roles: Roles, node: ast.AST) -> Iterator[Mark]:
+    if isinstance(node, ast.Attribute):
+        yield ast.unparse(node)
+    elif isinstance(node, ast.Name) and node.id != "self":
+        yield _of_loop(roles, node) or roles.names.meant(node) or node.id
 
 
 def _of_loop(roles: Roles, node: ast.Name) -> str | None:
@@ -53,7 +61,7 @@ def _of_loop(roles: Roles, node: ast.Name) -> str | None:
 def loss_sources(roles: Roles, *, regions: bool = True) -> frozenset[Mark]:
     """What may go into a ``backward()``; without ``regions`` also what only evaluations make."""
     dead = _without_gradient(roles, regions)
-    left = [(marks(roles, *targets), value, stmt) for stmt, targets, value in _assignments(roles)]
+    left = [(_written(roles, targets), value, stmt) for stmt, targets, value in _assignments(roles)]
     found: set[Mark] = set()
     new = _of(roles, [*(b.func for b in roles.backwards), *_handed_out(roles, dead)], dead)
     while not new <= found:
@@ -68,7 +76,7 @@ def loss_sources(roles: Roles, *, regions: bool = True) -> frozenset[Mark]:
 def training_sources(roles: Roles) -> frozenset[Mark]:
     """What may go into a training step in any way: into its loss, also without a gradient, or into the samples that its loaders give."""
     built = [v.node for b in roles.train_feeds for v in b.loaders if isinstance(v.node, ast.Call)]
-    flows = [(marks(roles, *targets), values) for targets, values in (*_kept_in(roles), *((t, [v]) for _, t, v in _assignments(roles)))]
+    flows = [(_written(roles, targets), values) for targets, values in (*_kept_in(roles), *((t, [v]) for _, t, v in _assignments(roles)))]
     found: set[Mark] = set()
     begin = [*(e for c in (*roles.backwards, *built) for e in (c.func, *c.args, *(k.value for k in c.keywords))), *(b.over for b in roles.train_feeds)]
     new = _of(roles, begin, _without_gradient(roles))

@@ -6,6 +6,7 @@ from textwrap import dedent, indent
 
 import pytest
 
+from dpmigrate.facts.sources import marks, training_sources
 from tests.facts.probe import probed
 
 _TOP = """
@@ -65,3 +66,19 @@ def test_not_into_the_loss(turn: str, defs: str, end: str) -> None:
 )
 def test_into_the_loss(turn: str, defs: str) -> None:
     assert reaches(turn, defs)
+
+
+@pytest.mark.parametrize(
+    ("turn", "goes"),
+    [
+        pytest.param("history[epoch].append(aux)", False, id="a list of a table"),
+        pytest.param("history[epoch] = aux", False, id="an entry of a table"),
+        pytest.param("rows[epoch].append(aux)", True, id="a list of samples"),
+        pytest.param("rows[epoch][0] = aux", True, id="an entry of samples"),
+    ],
+)
+def test_an_index_says_only_where_something_is_written(turn: str, goes: bool) -> None:
+    """``epoch`` is in what the training goes over."""
+    text = f"{_TOP}for epoch in range(2):\n    for x, y in DataLoader(rows, name=f'{{epoch}}'):\n        model(x).backward()\n        {turn}\nprobe(aux)\n"
+    found, node = probed(text)
+    assert bool(marks(found.roles, node) & training_sources(found.roles)) is goes
