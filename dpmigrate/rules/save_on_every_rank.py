@@ -27,7 +27,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dpmigrate.edit import AddImport, Replace
+from dpmigrate.edit import AddImport, Edit, Replace
 from dpmigrate.facts.sample_files import keeps_one_sample
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
@@ -55,7 +55,8 @@ def save_on_every_rank(script: Script) -> Iterator[Hit]:
         for obj in _saved(script, script.argument(call, "obj", 0)):
             if obj not in done and any(v.kind == "wrapped" for v in script.roles.model_vals(obj)):
                 done.add(obj)
-                yield Hit(obj, "the wrapper would be pickled; it can be loaded only where a process group runs", (bare(script, obj),))
+                edits = (bare(script, obj), *_taken_out(script, obj))
+                yield Hit(obj, "the wrapper would be pickled; it can be loaded only where a process group runs", edits)
 
 
 def _is_handed_on(script: Script, node: ast.AST) -> bool:
@@ -77,3 +78,17 @@ def _saved(script: Script, obj: ast.expr | None) -> Iterator[ast.expr]:
             yield from v.node.values
         elif isinstance(v.node, ast.Tuple | ast.List):
             yield from v.node.elts
+
+
+def _taken_out(script: Script, entry: ast.expr) -> Iterator[Edit]:
+    """Where the wrapper is taken off what a dictionary has had: ``states["model"].module``; that is the module itself now."""
+    held = script.names.parent[entry]
+    if not isinstance(held, ast.Dict):
+        return
+    key = held.keys[held.values.index(entry)]
+    for off in script.names.attributes("module"):
+        of = off.value
+        if isinstance(of, ast.Subscript) and key is not None and ast.unparse(of.slice) == ast.unparse(key) and isinstance(off.ctx, ast.Load):
+            if any(v.node is held for v in script.values.eval(of.value)):
+                yield Replace(script.span(off), f"{script.ddp}.unwrap({script.text(of)})")
+                yield AddImport(script.import_line)

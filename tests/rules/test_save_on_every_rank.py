@@ -56,6 +56,20 @@ def test_the_module_is_saved(end: str, lines: list[str]) -> None:
     assert after(end=end) == lines
 
 
+@pytest.mark.parametrize(
+    ("read", "new"),
+    [
+        pytest.param("s['m'].module.state_dict()", "ddp.save(ddp.unwrap(s['m']).state_dict(), 'b')", id="the wrapper is taken off"),
+        pytest.param("s['e'].module", "ddp.save(s['e'].module, 'b')", id="another entry"),
+        pytest.param("t['m'].module", "ddp.save(t['m'].module, 'b')", id="another dictionary"),
+    ],
+)
+def test_what_a_saved_dictionary_holds_is_no_wrapper_any_more(read: str, new: str) -> None:
+    defs = "t = {'m': lib.Thing()}\ndef keep(s):\n    torch.save(s, 'a')\n    torch.save(READ, 'b')\n"
+    lines = after(imports="import lib", defs=defs.replace("READ", read), end="keep({'m': model, 'e': lib.Thing()})")
+    assert lines == ["ddp.save(s, 'a')", new, "keep({'m': model.module, 'e': lib.Thing()})"]
+
+
 def test_of_a_model_that_a_function_wraps_and_gives_back() -> None:
     body = "".join(f"    {line}\n" for line in ("optimizer = torch.optim.SGD(model.parameters(), lr=0.1)", "for epoch in range(3):"))
     inner = "".join(f"            {line}\n" for line in STEP.splitlines())
