@@ -10,9 +10,10 @@ from dpmigrate.library.axes import rows_of
 from dpmigrate.library.effects import whole
 from dpmigrate.library.index_parts import (
     followed,
+    is_moving,
     parts_of,
 )
-from dpmigrate.library.sites import OF_ONE_SIZE, WHICH_SAMPLE, Site
+from dpmigrate.library.sites import OF_ONE_SIZE, SINGLE, WHICH_SAMPLE, Site
 
 
 def stored(site: Site) -> Value | None:
@@ -30,8 +31,10 @@ def stored(site: Site) -> Value | None:
         if place is None or place.value == held.axis or type(place.value) is not int or place.value < 0:
             site.m.assign(target, site.unknown("which size is set"), site.node, site.frame)  # type: ignore[arg-type]
         return NONE
+    word = "stored"
     if held.kind is Kind.ROWS and given.kind in (Kind.ROWS, *placements.EQUAL):
-        placement = held
+        single = _of_one_number(site, owner, key)
+        placement, word = (placements.PER_RANK, SINGLE) if single else (held, word)
     elif (held.kind is Kind.ROWS and _of_a_sample(site, new)) or _at_own_place(site, owner, key, new):
         placement = held
         new = tuple(
@@ -44,7 +47,7 @@ def stored(site: Site) -> Value | None:
         placement = placements.PER_RANK
     flows = gradient_join(*(d.gradient for v in (owner, new) for d in data(v)))
     both = [owner, site.flat(new)]
-    made = derivation.derived("stored", placement, both, site.node, gradient=flows)
+    made = derivation.derived(word, placement, both, site.node, gradient=flows)
     site.m.write_in_place(target, made, site.node, site.frame)  # type: ignore[arg-type]
     return NONE
 
@@ -58,6 +61,15 @@ def _at_own_place(site: Site, owner: Value, key: Value, new: Value) -> bool:
     own = walk.own is not None and samples.is_place(walk.own.value)
     beside = all(placement_of(site.flat(v)).kind in placements.EQUAL for v in walk.others)
     return own and beside and (p.times, p.segments, p.ragged) == (1, 1, False)
+
+
+def _of_one_number(site: Site, owner: Value, key: Value) -> bool:
+    """Whether one sample is stored in, by a number that all ranks share: ``x[0] = 1``. One process does so once in the whole batch, and a rank
+    may have no sample of this number.
+    """
+    found = rows_of(owner)
+    own = followed(site, parts_of(key), found).own if found is not None else None
+    return own is not None and own.kind == "one" and not samples.is_place(own.value) and not is_moving(site, own.value)
 
 
 def _of_a_sample(site: Site, new: Value) -> bool:

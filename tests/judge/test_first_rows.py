@@ -118,3 +118,33 @@ def test_a_loss_of_a_rank_s_samples_and_of_as_many_rows_as_are_written(step: str
     words = "a loss of the rank's samples and of as many rows"
     said = [f.words for f in judge.faults(result(step=f"{step}\nx = x + z")) if words in f.words]
     assert bool(said) is not right, said
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        "x[0] = 0.0",
+        "x[-1, 1] = 0.0",
+        "x[epoch] = 0.0",
+        "x[3] = x[3] * 2",
+        "for k in range(ddp.batch_sum(len(x))):\n    x[k] = 0.0",
+    ],
+)
+def test_a_sample_that_is_written_by_its_number_is_another_one_on_each_rank(step: str) -> None:
+    assert all("index of single samples" in w for w in _said(step))
+    assert _said(step)
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        "x[:, 0] = 0.0",
+        "x[..., 0] = 0.0",
+        "x[y == 1] = 0.0",
+        "x[:] = 0.0",
+        "for k in range(len(x)):\n    x[k] = 0.0",
+        "for k, row in enumerate(x):\n    x[k, 0] = 1.0",
+    ],
+)
+def test_what_is_written_in_all_samples_or_by_what_they_are_stays_theirs(step: str) -> None:
+    assert _said(step) == []
