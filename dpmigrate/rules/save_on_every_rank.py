@@ -55,8 +55,8 @@ def save_on_every_rank(script: Script) -> Iterator[Hit]:
         for obj in _saved(script, script.argument(call, "obj", 0)):
             if obj not in done and any(v.kind == "wrapped" for v in script.roles.model_vals(obj)):
                 done.add(obj)
-                edits = (bare(script, obj), *_taken_out(script, obj))
-                yield Hit(obj, "the wrapper would be pickled; it can be loaded only where a process group runs", edits)
+                off = (bare(script, obj), *_taken_out(script, obj))
+                yield Hit(obj, "the wrapper would be pickled; it can be loaded only where a process group runs", off)
 
 
 def _is_handed_on(script: Script, node: ast.AST) -> bool:
