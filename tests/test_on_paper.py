@@ -991,3 +991,56 @@ def test_rank_0_goes_first_once_through_what_fetches_and_makes_files(tmp_path: P
     assert outcome.status is Status.CHANGED, outcome.reason
     lines = [line.strip() for line in str(outcome.files[-1].after).splitlines()]
     assert [after for line, after in pairwise(lines) if "main_first()" in line] == rank_0_goes_first
+
+
+GRAPHS = """
+import torch
+from torch import nn
+from torch_geometric.datasets import PPI
+from torch_geometric.loader import DataLoader
+from torch_geometric.nn import SAGEConv
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = SAGEConv(50, 121)
+
+    def forward(self, x, edges):
+        return self.conv(x, edges)
+
+
+def main():
+    loader = DataLoader(PPI(root="data"), batch_size=2)
+    model = Net()
+    criterion = {criterion}
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(2):
+        for data in loader:
+            optimizer.zero_grad()
+            out = model(data.x, data.edge_index)
+            loss = criterion({given})
+            loss.backward()
+            optimizer.step()
+
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("criterion", "given", "weight"),
+    [
+        ("nn.BCEWithLogitsLoss()", "out, data.y.float()", "out.numel()"),
+        ("nn.MSELoss()", "input=out, target=data.y", "out.numel()"),
+        ("nn.CrossEntropyLoss()", "out, data.y", "ddp.weight_of(data.y, weight=criterion.weight, ignore_index=criterion.ignore_index)"),
+    ],
+)
+def test_a_loss_of_the_nodes_of_graphs_is_weighted_by_their_number(tmp_path: Path, criterion: str, given: str, weight: str) -> None:
+    """Whether ``data.y`` has a row for each node is not seen, of the scores it is."""
+    path = tmp_path / "train.py"
+    path.write_text(GRAPHS.format(criterion=criterion, given=given))
+    (outcome,) = engine.apply([path], Settings(), engine.Writing(write=False))
+    assert outcome.status is Status.CHANGED, outcome
+    assert f"ddp.weighted_mean(criterion({given}), {weight})" in str(outcome.files[-1].after)

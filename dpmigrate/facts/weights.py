@@ -80,7 +80,17 @@ def of_elements(roles: Roles, call: ast.Call) -> Weighted | None:
     target = _argument(call, "target", 1)
     while isinstance(target, ast.Call) and _LIKE.fullmatch(roles.names.dotted(target.func)):  # torch.ones_like(x) has as many as x
         target = _argument(target, "input", 0)
+    scores = _argument(call, "input", 0)
+    if isinstance(scores, ast.Name) and target is not None and _of_batch_object(target):
+        target = scores  # data.y of a batch of graphs may have a row for each node, or for each graph: the scores tell
     return Weighted(call, target, elements=True) if target is not None and pure(target) else None
+
+
+def _of_batch_object(node: ast.expr) -> bool:
+    """``data.y``, ``data.y.float()``: a field of an object."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        node = node.func.value
+    return isinstance(node, ast.Attribute)
 
 
 def of_chosen(roles: Roles, mean: ast.Call, what: ast.expr) -> Weighted | None:
