@@ -53,6 +53,8 @@ def reshape(site: Site) -> Value:
     made = _viewed(found, sizes)
     if made is not None and found.axes == 1 and not made.times and all(s == const(1) for s in sizes if s != const(-1)):
         made = made._replace(times=found.placement.times)  # y.view(-1, 1): as many as there were
+    if made is not None and not made.times and not made.axis and _keeps_count(found, sizes):
+        made = made._replace(times=found.placement.times)
     if made is None:
         return site.unknown("which axis of a view runs over the samples")
     return with_lengths(site.data(made, axes=len(sizes)), map(_length, sizes))
@@ -79,6 +81,14 @@ def _across_samples(found: Data, sizes: list[Value]) -> bool:
     if sizes[:1] != [const(-1)] or None in (*behind, *own):
         return False
     return prod(n for n in behind if n) % prod(n for n in own if n) != 0
+
+
+def _keeps_count(found: Data, sizes: list[Value]) -> bool:
+    """Whether ``h.view(-1, 6, 2)`` has as many rows as ``h``, of which each has 12 elements."""
+    before, after = found.lengths[1:], [_length(s) for s in sizes[1:]]
+    if sizes[:1] != [const(-1)] or found.placement.axis or len(before) + 1 != found.axes or None in (*before, *after):
+        return False
+    return prod(n for n in before if n) == prod(n for n in after if n)
 
 
 def _behind_others(found: Data, sizes: list[Value]) -> Placement | None:
