@@ -52,6 +52,33 @@ def counts(roles: Roles, node: ast.expr, depth: int = _DEPTH) -> bool:
     return all(counts(roles, v, depth - 1) or _option(node, v) for v in told)
 
 
+def multiplied(roles: Roles) -> Iterator[ast.Call]:
+    """The calls for the number of GPUs by which something is multiplied that is no list or shape with an element for each: a batch size, a learning rate."""
+    for_each = {u.count for u in uses(roles)}
+    found: dict[ast.Call, None] = {}
+    for node in roles.names.nodes:
+        if isinstance(node, ast.BinOp | ast.AugAssign) and isinstance(node.op, ast.Mult):
+            sides = (node.left, node.right) if isinstance(node, ast.BinOp) else (node.target, node.value)
+            if not any(isinstance(side, ast.List | ast.Tuple | ast.JoinedStr) for side in sides):
+                found |= dict.fromkeys(call for side in sides for call in _counting(roles, side))
+    yield from (call for call in found if call not in for_each)
+
+
+def _counting(roles: Roles, node: ast.expr, depth: int = _DEPTH) -> Iterator[ast.Call]:
+    """The calls that give an expression the number of GPUs."""
+    if isinstance(node, ast.Call):
+        dotted = roles.names.dotted(node.func)
+        if dotted in _COUNTED:
+            yield node
+        elif dotted in ("?.int", "?.float", "?.max"):
+            for given in node.args:
+                yield from _counting(roles, given, depth)
+    elif isinstance(node, ast.Name | ast.Attribute) and depth:
+        for value in roles.given(node):
+            if isinstance(value, ast.expr):
+                yield from _counting(roles, value, depth - 1)
+
+
 def _option(node: ast.Name | ast.Attribute, value: ast.expr) -> bool:
     """``ngpu = int(os.environ["NGPU"])``: where the value is not known, the name says what it is."""
     return bool(_COUNT.fullmatch(last(node))) and not isinstance(value, ast.BinOp)

@@ -82,10 +82,14 @@ def _trains(roles: Roles, given: ast.expr) -> bool:
 # ---------------------------------------------------------------------- environment variables
 @dataclass(frozen=True, eq=False, slots=True)
 class EnvironmentWrite:
-    """An environment variable that the script sets; ``node`` is its statement, or the dict or call that gives ``os.environ.update`` several."""
+    """An environment variable that the script sets; ``node`` is its statement, or the dict or call that gives ``os.environ.update`` several.
+
+    ``value`` is what it has then; None where it may have another one already.
+    """
 
     name: str
     node: ast.stmt | ast.Dict | ast.Call
+    value: ast.expr | None = None
 
 
 def environment_writes(names: Names) -> Iterator[EnvironmentWrite]:
@@ -93,14 +97,15 @@ def environment_writes(names: Names) -> Iterator[EnvironmentWrite]:
     for node in names.nodes:
         if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(target := node.targets[0], ast.Subscript):
             if names.dotted(target.value) == "os.environ" and (name := _string(target.slice)):
-                yield EnvironmentWrite(name, node)
+                yield EnvironmentWrite(name, node, node.value)
         elif isinstance(node, ast.Expr) and isinstance(call := node.value, ast.Call):
             dotted = names.dotted(call.func)
             if dotted in ("os.environ.setdefault", "os.putenv") and call.args and (name := _string(call.args[0])):
                 yield EnvironmentWrite(name, node)
             elif dotted == "os.environ.update":
-                yield from (EnvironmentWrite(name, d) for d in call.args if isinstance(d, ast.Dict) for k in d.keys if (name := _string(k)))
-                yield from (EnvironmentWrite(k.arg, call) for k in call.keywords if k.arg)
+                given = (d for d in call.args if isinstance(d, ast.Dict))
+                yield from (EnvironmentWrite(name, d, v) for d in given for k, v in zip(d.keys, d.values, strict=True) if (name := _string(k)))
+                yield from (EnvironmentWrite(k.arg, call, k.value) for k in call.keywords if k.arg)
 
 
 def _string(node: ast.AST | None) -> str:

@@ -16,15 +16,21 @@ goes, and the program is started with
 # CUDA_VISIBLE_DEVICES=0,1 torchrun --standalone --nproc-per-node=2 train.py
 ```
 
+`torch.cuda.device_count()` counted the GPUs that the program had chosen. Where something is multiplied by it (a batch size, a learning rate), it would
+count all GPUs of the machine, and the number that it was is written instead: `batch_size = 64 * 2`.
+
 ## When it is not fixed
-When the assignment is part of a larger expression.
+When the assignment is part of a larger expression. Where the choice is an option, or one of several, the number that was counted is not known: this is told.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import ast
+from collections.abc import Iterator, Sequence
 
-from dpmigrate.facts.launch import environment_writes
+from dpmigrate.edit import Replace
+from dpmigrate.facts.copies import multiplied
+from dpmigrate.facts.launch import EnvironmentWrite, environment_writes
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
@@ -33,9 +39,27 @@ from dpmigrate.rules._edits import unset
 
 @rule("DPM104", severity=Severity.ERROR, fix=Fix.SAFE, core=True)
 def visible_devices(script: Script) -> Iterator[Hit]:
-    for write in environment_writes(script.names):
-        if write.name == "CUDA_VISIBLE_DEVICES":
+    writes = [w for w in environment_writes(script.names) if w.name == "CUDA_VISIBLE_DEVICES"]
+    for write in writes:
+        yield Hit(
+            write.node, "the choice of GPUs belongs to the launch command: CUDA_VISIBLE_DEVICES=… torchrun …", (unset(script, write),),
+            advice=f"{script.text(write.node)} is gone: set CUDA_VISIBLE_DEVICES in the shell, and --nproc-per-node to the number of its GPUs",
+        )  # fmt: skip
+    for call in multiplied(script.roles) if writes else ():
+        words = f"{script.text(call)} counted the GPUs that the program had chosen, and counts all of the machine without that choice"
+        number = _chosen(writes)
+        if number is not None:
+            yield Hit(call, words, (Replace(script.span(call), str(number)),))
+        else:
             yield Hit(
-                write.node, "the choice of GPUs belongs to the launch command: CUDA_VISIBLE_DEVICES=… torchrun …", (unset(script, write),),
-                advice=f"{script.text(write.node)} is gone: set CUDA_VISIBLE_DEVICES in the shell, and --nproc-per-node to the number of its GPUs",
+                call, f"{words}: what is multiplied by it, as a batch size, grows", severity=Severity.WARNING,
+                advice="write the number of GPUs that it means, or let the command that starts the program choose as many",
             )  # fmt: skip
+
+
+def _chosen(writes: Sequence[EnvironmentWrite]) -> int | None:
+    """How many GPUs the program chooses; None where that depends on something."""
+    given = {w.value.value for w in writes if isinstance(w.value, ast.Constant) and isinstance(w.value.value, str)}
+    numbers = {len(ids.split(",")) for ids in given}
+    plain = all(isinstance(w.value, ast.Constant) for w in writes)
+    return numbers.pop() if plain and len(numbers) == 1 else None

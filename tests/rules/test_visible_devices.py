@@ -65,3 +65,45 @@ def test_the_user_hears_of_it() -> None:
 )
 def test_taken_out_of_an_update(line: str, expected: str) -> None:
     assert after(setup=line) == [expected]
+
+
+_MANY = "batch_size = 8 * {count}"
+_COUNT = "torch.cuda.device_count()"
+
+
+@pytest.mark.parametrize(
+    ("setup", "new"),
+    [
+        pytest.param(f"os.environ['{_NAME}'] = '0'\n{_MANY.format(count=_COUNT)}", "batch_size = 8 * 1", id="one"),
+        pytest.param(f"os.environ['{_NAME}'] = '0,3'\n{_MANY.format(count=_COUNT)}", "batch_size = 8 * 2", id="two"),
+        pytest.param(f"os.environ.update({_NAME}='1')\nn = {_COUNT}\n{_MANY.format(count='n')}", "n = 1", id="through a variable"),
+        pytest.param(f"os.environ.update({{'{_NAME}': '1'}})\nlr = 0.1\nlr *= max(1, {_COUNT})", "lr *= max(1, 1)", id="a learning rate"),
+    ],
+)
+def test_what_is_multiplied_by_the_gpus_that_were_chosen(setup: str, new: str) -> None:
+    assert new in after(setup=setup)
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [
+        pytest.param(f"os.environ['{_NAME}'] = sys.argv[1]", id="an option"),
+        pytest.param(f"if len(sys.argv) > 1:\n    os.environ['{_NAME}'] = '0,1'\nelse:\n    os.environ['{_NAME}'] = '0'", id="one of two"),
+        pytest.param(f"os.environ.setdefault('{_NAME}', '0')", id="unless it is set"),
+    ],
+)
+def test_how_many_were_chosen_may_not_be_known(choice: str) -> None:
+    told = [h for h in hits("DPM104", imports="import sys", setup=f"{choice}\n{_MANY.format(count=_COUNT)}") if not h.edits]
+    assert ["counted the GPUs that the program had chosen" in h.message for h in told] == [True]
+
+
+@pytest.mark.parametrize(
+    "setup",
+    [
+        pytest.param(_MANY.format(count=_COUNT), id="no choice"),
+        pytest.param(f"os.environ['{_NAME}'] = '0'\nprint({_COUNT} > 1)", id="asked for"),
+        pytest.param(f"os.environ['{_NAME}'] = '0'\nnames = ['a'] * {_COUNT}", id="a list"),
+    ],
+)
+def test_a_count_of_gpus_that_stays(setup: str) -> None:
+    assert not [h for h in hits("DPM104", setup=setup) if "counted the GPUs" in h.message]
