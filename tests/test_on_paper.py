@@ -517,6 +517,7 @@ def test_means_over_a_part_of_the_batch_are_told(tmp_path: Path, then: str, told
         ("where = sys.argv[1]", "torch.device(where)", "torch.device(where) takes the name of the device from outside"),
         ("where = 1", "f'cuda:{where}'", ""),
         ("where = int(sys.argv[1])", "f'cuda:{where}'", "GPU: where chooses it no more"),
+        ("where = json.load(open('settings.json'))", "f\"cuda:{where['gpu']}\"", "GPU: where['gpu'] chooses it no more"),
     ],
 )
 def test_who_chooses_the_device(tmp_path: Path, setting: str, device: str, words: str) -> None:
@@ -535,6 +536,7 @@ def test_who_chooses_the_device(tmp_path: Path, setting: str, device: str, words
         ("pynvml.nvmlDeviceGetHandleByIndex(where)", "pynvml.nvmlDeviceGetHandleByIndex(where) (line "),
         ("def used(gpu):\n    return pynvml.nvmlDeviceGetHandleByIndex(gpu)\nused(where)", "pynvml.nvmlDeviceGetHandleByIndex(gpu) (line "),
         ("pynvml.nvmlDeviceGetHandleByIndex(0)", ""),
+        ("there = torch.zeros(1).to(f'cuda:{where}')\npynvml.show(there)", ""),
         ("print(where)", ""),
     ],
 )

@@ -27,13 +27,12 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from dpmigrate.contract import MODULE
 from dpmigrate.edit import Delete, DropArg, Edit, Replace
 from dpmigrate.facts.names import FunctionNode
 from dpmigrate.facts.nodes import walk
-from dpmigrate.facts.origins import origins
 from dpmigrate.facts.samples import of_batch
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
@@ -58,14 +57,20 @@ def fixed_device_index(script: Script) -> Iterator[Hit]:
 
 
 def choices(script: Script) -> Iterator[ast.expr]:
-    """What chose the GPU in each run and does so no more: ``args.gpu`` of ``f"cuda:{args.gpu}"``."""
+    """What chose the GPU in each run and does so no more: ``args.gpu`` of ``f"cuda:{args.gpu}"``, ``args["gpu"]``; no device that was made of it."""
     for node, _ in _edits(script):
         called = {f for c in walk(node) if isinstance(c, ast.Call) for f in walk(c.func)}
         for n in walk(node):
             if isinstance(n, ast.Name | ast.Attribute) and n not in called and not isinstance(script.names.parent[n], ast.Attribute):
                 vals = script.values.eval(n)
-                if not vals or any(v.kind != "const" for v in vals):
-                    yield n
+                if not vals or any(v.kind != "const" and v.qual != "torch.device" for v in vals):
+                    yield _item(script, n)
+
+
+def _item(script: Script, node: ast.Name | ast.Attribute) -> ast.expr:
+    """The item that is taken of it, where one is."""
+    above = script.names.parent[node]
+    return above if isinstance(above, ast.Subscript) and above.value is node and isinstance(above.slice, ast.Constant) else node
 
 
 def given_away(script: Script) -> Iterator[ast.Call]:
@@ -75,8 +80,18 @@ def given_away(script: Script) -> Iterator[ast.Call]:
         head, dot, _ = script.names.dotted(call.func).partition(".")
         foreign = bool(dot) and head not in ("?", "torch", "os", "argparse", MODULE)
         given = [a for a in (*call.args, *(k.value for k in call.keywords)) if isinstance(a, ast.Name | ast.Attribute)]
-        if foreign and any(isinstance(n, ast.expr) and script.text(n) in chosen for a in given for n, _ in origins(script.roles, a)):
+        if foreign and any(_is_choice(script, a, chosen) for a in given):
             yield call
+
+
+def _is_choice(script: Script, node: ast.expr, chosen: Collection[str], depth: int = 4) -> bool:
+    """Whether it is the choice itself, under its own name, or another one, or as a number; not what was computed on the device."""
+    if script.text(node) in chosen:
+        return True
+    if isinstance(node, ast.Call) and script.names.dotted(node.func) in ("?.int", "?.str") and node.args:
+        return _is_choice(script, node.args[0], chosen, depth)
+    given = script.roles.given(node) if depth and isinstance(node, ast.Name | ast.Attribute) else ()
+    return any(isinstance(v, ast.expr) and _is_choice(script, v, chosen, depth - 1) for v in given)
 
 
 def _edits(script: Script) -> Iterator[tuple[ast.AST, Edit]]:
