@@ -15,6 +15,7 @@ from dpmigrate.execution.machine import Machine
 from dpmigrate.execution.objects import Object
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import (
+    NOTHING,
     ONE_SAMPLE,
     Atom,
     Const,
@@ -47,8 +48,9 @@ def putting_together(m: Machine) -> tuple[int, str]:
 
 
 def assembled(m: Machine) -> Value:
-    """That loader; nothing where no such function is under way."""
-    return tuple(a for a in m.heap.read(putting_together(m)) or () if isinstance(a, Ref))
+    """That loader; nothing where no such function is under way, as where an exception may have ended one."""
+    loader = m.heap.read(putting_together(m)) or NOTHING
+    return loader if all(isinstance(a, Ref) for a in loader) else NOTHING
 
 
 def filling(m: Machine) -> tuple[int, str]:

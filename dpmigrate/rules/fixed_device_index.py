@@ -91,7 +91,7 @@ def _is_choice(script: Script, node: ast.expr, chosen: Collection[str], depth: i
     if isinstance(node, ast.Call) and script.names.dotted(node.func) in ("?.int", "?.str") and node.args:
         return _is_choice(script, node.args[0], chosen, depth)
     given = script.roles.given(node) if depth and isinstance(node, ast.Name | ast.Attribute) else ()
-    return any(isinstance(v, ast.expr) and _is_choice(script, v, chosen, depth - 1) for v in given)
+    return any(_is_choice(script, v, chosen, depth - 1) for v in given)
 
 
 def _edits(script: Script) -> Iterator[tuple[ast.AST, Edit]]:

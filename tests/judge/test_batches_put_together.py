@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from textwrap import indent
+
 import pytest
 
 from dpmigrate.judge import group, judged
@@ -39,3 +41,10 @@ def test_a_loss_of_samples_that_meet_in_a_batch(given: str, coupled: bool) -> No
     """No result is right by which each rank takes the mean of its own part."""
     found = [f.words for f in judged(result(end=_MADE.format(given))).faults if "samples meet where a batch is put together" in f.words]
     assert bool(found) is coupled
+
+
+def test_what_follows_an_exception_is_no_part_of_it() -> None:
+    """A batch may have been under way where an exception came: the handler runs in the process that trains."""
+    lines = indent(_MADE.format("x").strip("\n"), "    ")
+    end = f"try:\n{lines}\nexcept KeyboardInterrupt:\n    pass\nddp.barrier()\n"
+    assert not [f for f in judged(result(end=end)).faults if f.invariant == group.NAME]
