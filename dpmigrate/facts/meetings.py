@@ -6,12 +6,12 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from dpmigrate.facts.fetched import first_on_main, under_main_first
+from dpmigrate.facts.fetched import first_on_main, inside, under_main_first
 from dpmigrate.facts.fresh import found_in_directories
 from dpmigrate.facts.names import FunctionNode, Loop, position
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.outside import waits_for_somebody
-from dpmigrate.facts.ranks import left_to_main, run_apart, run_by_all
+from dpmigrate.facts.ranks import Stretch, left_to_main, run_apart, run_by_all
 from dpmigrate.facts.readback import asked_back, loaded_back, read_backs, waits_at
 
 if TYPE_CHECKING:
@@ -53,8 +53,14 @@ def waits_for_files(script: Script) -> Iterator[tuple[ast.Call, ast.stmt]]:
     known = {call: waits_at(script, call) for call in read_backs(script)}
     asked = {call: script.names.statement(call) for call in asked_back(script) if call not in known}
     places = [*found.items(), *known.items(), *asked.items()]
-    first = first_on_main(script) if places else frozenset()
+    first = first_on_main(script) | _made_first(script) if places else frozenset()
     yield from (p for p in places if not under_main_first(script, p[0], first))  # under ddp.main_first() rank 0 would wait for ranks that wait for it
+
+
+def _made_first(script: Script) -> frozenset[ast.stmt]:
+    """The statements in which rank 0 makes missing files before the other ranks begin them."""
+    enclosed = (Stretch(b.first, b.last) for b in script.builds if not b.kept and not b.apart)
+    return frozenset(stmt for whole in enclosed for stmt in inside(script, whole))
 
 
 def after_training(script: Script, node: ast.AST, seen: frozenset[ast.AST]) -> bool:

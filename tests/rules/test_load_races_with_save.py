@@ -353,3 +353,30 @@ def test_questions_about_a_file(write: str, ask: str, module_level: bool) -> Non
 )
 def test_no_question_about_it(end: str) -> None:
     assert found("DPM402", imports=_QUESTIONS, end=end) == []
+
+
+_TABLE = """\
+import json
+from pathlib import Path
+PATH = Path("table.json")
+class Table:
+    def __init__(self, rows):
+        self.rows = rows
+    @classmethod
+    def load(cls):
+        with open(PATH) as f:
+            return cls(json.load(f))
+    def save(self, path):
+        with open(path, "w") as f:
+            json.dump(self.rows, f)
+"""
+_MADE = "if PATH.is_file():\n    table = Table.load()\nelse:\n    table = Table([1, 2])\n    table.save(PATH)"
+
+
+@pytest.mark.parametrize("module_level", [False, True], ids=["function", "module"])
+def test_what_rank_0_makes_first_is_there_when_the_others_read_it(module_level: bool) -> None:
+    """Under main_first() a barrier in the method that reads would wait for ranks that wait for rank 0; the file is written elsewhere as well."""
+    parts: dict[str, str | bool] = {"defs": _TABLE, "setup": _MADE, "end": "table.save(Path('runs') / 'table.json')", "module_level": module_level}
+    assert found("DPM402", **parts) == []
+    assert found("DPM511", **parts) == []
+    assert found("DPM516", **parts) == ["PATH.is_file()"]
