@@ -299,8 +299,14 @@ class Store:
                     del noted[at]
 
     def since(self, level: int) -> Delta:
-        """What was written since there were ``level`` marks."""
-        written = {at: self._store.get(at) for journal in self._journals[level:] for at in journal}
+        """What was written since there were ``level`` marks; what a branch within has only shown of a value that was written before is no less another one."""
+        written: Delta = {}
+        for journal in self._journals[level:]:
+            for at, old in journal.items():
+                new = self._store.get(at)
+                if type(new) is Narrowed and at in written and not type(old) is type(written[at]) is Narrowed:
+                    new = (*new,)
+                written[at] = new
         self.work += len(written) // 8
         return written
 

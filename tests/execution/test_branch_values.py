@@ -6,7 +6,9 @@ from textwrap import indent
 
 import pytest
 
-from dpmigrate.execution.values import placement_of
+from dpmigrate.execution.heap import Heap
+from dpmigrate.execution.store import Narrowed
+from dpmigrate.execution.values import Setting, placement_of, value
 from tests.execution.paper import executed, module_of
 
 _HEAD = """
@@ -134,6 +136,40 @@ def test_what_ranks_ask_for_by_themselves_stays_the_same_on_all(body: str) -> No
 )
 def test_what_some_ranks_have_written_is_their_own_though_they_ask_for_it(arm: str) -> None:
     assert placed(f"i, one = args.more, args.many\nif x.max() > 1:\n{indent(arm, '    ')}\nfound = one", _OPTIONS.replace("other=", "more=3, other=")) == "per rank"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param("for _ in range(int(x.max())):\n    one = args.other\n    if one:\n        break", id="left by break"),
+        pytest.param("for _ in range(int(x.max())):\n    one = args.other\n    if one:\n        break\n    break", id="left by break either way"),
+        pytest.param("for _ in range(int(x.max())):\n    one = args.other\n    if one:\n        continue", id="by continue"),
+        pytest.param("for _ in range(int(x.max())):\n    one = args.other\n    assert one", id="asserted"),
+        pytest.param("if x.max() > 1:\n    choose()\none = args.many", id="left by return"),
+        pytest.param("try:\n    if x.max() > 1:\n        one = args.other\n        if one:\n            raise ValueError\nexcept ValueError:\n    pass", id="by raise"),
+    ],
+)
+def test_what_is_written_and_then_shown_on_a_way_out_is_another_value(body: str) -> None:
+    choose = "def choose():\n    args.many = args.other\n    if args.many:\n        return\n    print('no')\n"
+    assert placed(f"one = args.many\n{body}\nfound = one", _OPTIONS + choose) == "per rank"
+
+
+@pytest.mark.parametrize("deep", [1, 2])
+def test_a_way_out_has_written_what_its_branches_have_shown(deep: int) -> None:
+    """Seen from before the write it is another value, from behind the write the same."""
+    heap, at = Heap(), (1, "one")
+    heap.write(at, value(Setting("a")))
+    heap.mark()
+    level = heap.level - 1
+    heap.write(at, value(Setting("b")))
+    for _ in range(deep):
+        heap.mark()
+        heap.narrow(at, value(Setting("b", truth=True)))
+    assert type(heap.since(level)[at]) is tuple
+    assert type(heap.since(level + 1)[at]) is Narrowed
+    for _ in range(deep):
+        heap.adopt()
+    assert type(heap.rollback()[at]) is tuple
 
 
 def test_a_tensor_that_is_held_stays_what_it_is_where_some_ranks_make_more_of_its_kind() -> None:
