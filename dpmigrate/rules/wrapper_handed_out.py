@@ -2,7 +2,8 @@
 
 ## What it finds
 A wrapped model as an argument of a function outside of the program: `copy.deepcopy(model)`, `EMA(model)`, `ema.update(model)`,
-`summary(model, …)`, an evaluation function. Also `writer.add_graph(model, …)`, `isinstance(model, Net)` and `type(model)`.
+`summary(model, …)`, an evaluation function. Also `writer.add_graph(model, …)`, `isinstance(model, Net)` and `type(model)`; of programs with DataParallel
+the name of the class alone (`type(model).__name__`), which was the model's on one GPU.
 
 ## Why it matters
 A copy of the wrapper is a second wrapper with a reducer of its own and keys with `module.`; a function that reads attributes of the model finds none;
@@ -84,9 +85,22 @@ def _bare(script: Script, call: ast.Call, arguments: list[ast.expr]) -> Iterator
 
 
 def _asks_class(script: Script, call: ast.Call) -> bool:
-    """``isinstance(model, Net)``, ``type(model)``: false or another name for the wrapper. A DataParallel program had a wrapper before."""
-    asks = script.names.dotted(call.func) in ("?.isinstance", "?.type") and not script.from_data_parallel
+    """``isinstance(model, Net)``, ``type(model)``: false or another name for the wrapper.
+
+    A DataParallel program had a wrapper before, on several GPUs at least; ``type(model).__name__`` is meant to be the model's there, too.
+    """
+    asks = script.names.dotted(call.func) in ("?.isinstance", "?.type") and (not script.from_data_parallel or _names_class(script, call))
     return asks and all(asks_class_of_wrapper(script.names, n) is None for n in (call, script.names.parent[call]))
+
+
+def _names_class(script: Script, call: ast.Call) -> bool:
+    """``type(model).__name__``, which is not compared with the name of a wrapper."""
+    name = script.names.parent[call]
+    if not isinstance(name, ast.Attribute) or name.attr not in ("__name__", "__qualname__"):
+        return False
+    above = script.names.parent[name]
+    held = (above.left, *above.comparators) if isinstance(above, ast.Compare) else ()
+    return not any(isinstance(c, ast.Constant) and "DataParallel" in str(c.value) for c in held)
 
 
 def _traces(script: Script, call: ast.Call) -> bool:

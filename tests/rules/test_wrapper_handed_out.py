@@ -68,6 +68,21 @@ def test_inside_training(step: str, line: str) -> None:
     assert line in after(imports=_IMPORTS, before="best, ema = 0, EMA(3)", step=STEP + step)
 
 
+@pytest.mark.parametrize(
+    ("line", "new"),
+    [
+        pytest.param("n = type(model).__name__", "n = type(model.module).__name__", id="its name"),
+        pytest.param("n = type(model)", "", id="the class itself"),
+        pytest.param("n = type(model).__name__ == 'DataParallel'", "", id="compared with the wrapper's"),
+        pytest.param("n = type(model).__mro__", "", id="something else of it"),
+    ],
+)
+def test_the_name_of_the_class_where_some_runs_had_a_wrapper(line: str, new: str) -> None:
+    parts = {"before": "if torch.cuda.device_count() > 1:\n    model = nn.DataParallel(model)", "end": line}
+    assert found("DPM127", **parts) == (["model"] if new else [])
+    assert not new or new in after(**parts)
+
+
 def test_a_question_that_another_rule_answers() -> None:
     for asked in ("type(model) in (nn.DataParallel, nn.parallel.DistributedDataParallel)", "isinstance(model, nn.DataParallel)"):
         parts = {"imports": _IMPORTS, "end": f"n = {asked}"}
