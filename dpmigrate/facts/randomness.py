@@ -50,6 +50,18 @@ def drawing(roles: Roles, call: ast.Call) -> bool:
     return own or _drawing(roles, call) or any(draws(roles, f) for f, _ in roles.values.targets(call) if f.name != "__init__")
 
 
+def own_stream(roles: Roles, call: ast.Call) -> bool:
+    """Whether the call draws from a stream that the program has made: ``generator.random()``, ``torch.rand(3, generator=generator)``."""
+    given = any(k.arg in _OWN_STREAM and not (isinstance(k.value, ast.Constant) and k.value.value is None) for k in call.keywords)
+    made = isinstance(call.func, ast.Attribute) and any(v.qual in STREAMS for v in roles.values.eval(call.func.value))
+    return given or made
+
+
+def draws_itself(roles: Roles, call: ast.Call) -> bool:
+    """Whether the call draws, from whatever stream, and not only a function of the program that it enters."""
+    return last(call.func) not in _SETS and (own_stream(roles, call) or _drawing(roles, call))
+
+
 def _drawing(roles: Roles, call: ast.Call) -> bool:
     if roles.names.dotted(call.func).startswith(DRAWS):
         return last(call.func) not in _SETS

@@ -40,7 +40,9 @@ A generator of the program (`generator=g`) is the same on all ranks where its se
 A function that makes batches is known if all that it returns is made of the drawn indices row by row: `torch.stack([data[i : i + n] for i in ix])`,
 `data[ix]`, moved or converted. Of other functions, of draws along several axes (`size=(8, 4)`) and of indices that go on from step to step it is not known
 which rows are a sample's: DPM901. Where the samples that are drawn from are changed while training runs (a replay memory), it is refused: what each rank
-puts there may be its own. With `--batch per-rank` it is refused, since a rank's own batches would be drawn otherwise.
+puts there may be its own. Where the training draws more than its samples and noise for each element (`torch.randn_like`), as flips, a domain for the
+batch or pairs of columns, it is refused, and so are draws from a generator of the program that not all ranks come to. With `--batch per-rank` it is
+refused, since a rank's own batches would be drawn otherwise.
 """
 
 from __future__ import annotations
@@ -49,6 +51,7 @@ import ast
 from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, Edit, Enclose, Hoist, Wrap
+from dpmigrate.facts.drawn_beside import drawn_beside
 from dpmigrate.facts.drawn_rows import own_generator
 from dpmigrate.facts.loops import BatchLoop
 from dpmigrate.facts.picked import Pick, makes_batches
@@ -64,6 +67,11 @@ def batch_drawn_per_rank(script: Script) -> Iterator[Hit]:
     for pick in {p.rows: p for b in loops for p in b.picked}.values():
         if not pick.done:
             yield _shared(script, pick)
+    beside = dict.fromkeys(d for b in loops if any(not p.done for p in b.picked) for d in drawn_beside(script, b))
+    for call in beside:
+        words = "the program draws the samples of its batches by itself, and this besides: whether all ranks have to draw the same here is not known"
+        advice = "draw it in the __getitem__ of a Dataset, and loop over a DataLoader of it"
+        yield Hit(call, words, severity=Severity.BLOCKER, advice=advice)
     evaluating = dict.fromkeys(s for b in loops for s in _evaluating(script, b))
     for stmt in evaluating:
         words = "this draws the samples that it evaluates on: every rank would evaluate on others"

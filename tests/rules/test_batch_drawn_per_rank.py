@@ -110,3 +110,46 @@ def test_what_is_filled_while_training_runs_is_refused() -> None:
     (found,) = blocked(findings(text))
     assert found.code == "DPM224"
     assert "drawn from what is changed while training runs (line 12)" in found.message
+
+
+_PICK = "ix = torch.randint(0, len(X), (size,))\nx, y = X[ix], Y[ix]\n"
+_OWN = "import random\nown = torch.Generator().manual_seed(0)\nrng = np.random.default_rng(0)\nbest = 9.0\n"
+_FLIPPED = """\
+def turned(x):
+    for i in range(len(x)):
+        if random.random() < 0.5:
+            x[i] = -x[i]
+    return x
+"""
+
+
+@pytest.mark.parametrize(
+    ("drawn", "defs"),
+    [
+        pytest.param("f = torch.randperm(4)\n" + _PICK + "x = x[:, f]", _OWN, id="columns of the batch"),
+        pytest.param("if random.randrange(2):\n    x = -x", _OWN, id="a turn of the whole batch"),
+        pytest.param(_PICK + "x = turned(x)", _OWN + _FLIPPED, id="a turn of each sample, in a function"),
+        pytest.param(_PICK + "for i in range(len(x)):\n    x[i] *= rng.random()", _OWN, id="for each sample, of a generator that all ranks have alike"),
+        pytest.param(_PICK + "x = torch.stack([r * rng.random() for r in x])", _OWN, id="for each sample, in a line"),
+        pytest.param(_PICK + "if F.cross_entropy(model(x), y).item() < best:\n    print(torch.rand(1, generator=own))", _OWN, id="under a rank's own test"),
+        pytest.param("x, y = batch()", _OWN + _BATCH.replace("    return X[ix]", "    print(random.random())\n    return X[ix]"), id="where the batch is made"),
+    ],
+)
+def test_what_is_drawn_besides_is_refused(drawn: str, defs: str) -> None:
+    text = _program(drawn if "x, y" in drawn else _PICK + drawn, defs)
+    found = [f for f in blocked(findings(text)) if f.code == "DPM224"]
+    assert ["and this besides" in f.message for f in found] == [True]
+
+
+@pytest.mark.parametrize(
+    ("drawn", "defs"),
+    [
+        pytest.param(_PICK + "x = x + 0.1 * torch.randn_like(x)", "", id="noise for each element"),
+        pytest.param(_PICK + "x = F.dropout(x, 0.1)", "", id="dropout"),
+        pytest.param(_PICK + "x = x * rng.random()", _OWN, id="a number for the batch, of a generator that all ranks have alike"),
+        pytest.param(_PICK + "if step % 5 == 0:\n    print(torch.rand(1, generator=own))", _OWN, id="a generator that all ranks draw from"),
+        pytest.param(_PICK + "with torch.no_grad():\n    print(torch.rand(1))", "", id="where nothing is trained"),
+    ],
+)
+def test_what_may_be_drawn_besides(drawn: str, defs: str) -> None:
+    assert not blocked(findings(_program(drawn, defs)))
