@@ -24,7 +24,7 @@ from dpmigrate.model import Problem, is_main_guard
 from dpmigrate.program import Absent, Part, Program, placed
 from dpmigrate.searched import put_on_path
 from dpmigrate.source import Source, parse
-from dpmigrate.started import as_module
+from dpmigrate.started import above, as_module
 
 #: files and bytes of one program; what it imports beyond that is taken for code of others, and told
 FILE_LIMIT = 200
@@ -32,7 +32,6 @@ BYTE_LIMIT = 4_000_000
 #: modules that one computed name may mean; more are no choice but a search
 CHOICE_LIMIT = 60
 
-_TOP = (".git", ".hg", "pyproject.toml", "setup.py", "setup.cfg")
 #: never the user's own, also where a copy of it lies beside the script
 _NOT_FOLLOWED = frozenset({"dpmigrate_runtime", "torch", "torchvision", "torchaudio", "torchtext", "numpy", "scipy", "pandas", "sklearn", "apex"})
 
@@ -68,7 +67,7 @@ class _Linker:
         self._computed: set[Path] = set()  # what is imported by a computed name
         module = as_module(path)
         package = [module.folder] if module is not None else []
-        self._roots = dict.fromkeys([*put_on_path(self._top.path, self._top.source.tree), self._top.path.parent, *package, *_above(self._top.path.parent)])
+        self._roots = dict.fromkeys([*put_on_path(self._top.path, self._top.source.tree), self._top.path.parent, *package, *above(self._top.path.parent)])
 
     def follow(self) -> None:
         """Read every file of the program. Not recursive: chains of imports may be long."""
@@ -290,35 +289,3 @@ def _with_packages(name: str) -> Iterator[str]:
 def _word(path: Path) -> str:
     """The last word of a module's name."""
     return path.parent.name if path.stem == "__init__" else path.stem
-
-
-def _above(folder: Path) -> Iterator[Path]:
-    """The folders from which the script may be started, with the ``src`` of each: up to the top
-    of its repository, or else to the working directory, where that lies above the script.
-    """
-    yield folder / "src"
-    if _is_top(folder):
-        return
-    for parent in folder.parents:
-        if parent in (Path(parent.anchor), _home()):
-            return
-        here = Path.cwd()
-        if not (_inside_repository(parent) or here == parent or here in parent.parents):
-            return
-        yield parent
-        yield parent / "src"
-        if _is_top(parent):
-            return
-
-
-def _inside_repository(folder: Path) -> bool:
-    return any(_is_top(parent) for parent in (folder, *folder.parents) if parent != _home())
-
-
-def _is_top(folder: Path) -> bool:
-    return any(os.path.exists(folder / sign) for sign in _TOP)
-
-
-def _home() -> Path:
-    """The user's home folder; ``~`` where the system knows none."""
-    return Path(os.path.expanduser("~"))

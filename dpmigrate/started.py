@@ -11,8 +11,7 @@ from pathlib import Path
 
 from dpmigrate import reading
 
-#: how many folders above the script's own are looked at for what it imports
-_ABOVE = 4
+_TOP = (".git", ".hg", "pyproject.toml", "setup.py", "setup.cfg")
 _MISSING = frozenset({"ImportError", "ModuleNotFoundError", "Exception"})
 
 
@@ -93,8 +92,44 @@ def _root(tree: ast.Module, script: Path) -> Path | None:
         inner = len(words) > 1 and (os.path.isfile(package / f"{words[1]}.py") or os.path.isdir(package / words[1]))
         return inner or os.path.isfile(folder / f"{words[0]}.py")
 
-    above = script.parent.parents[:_ABOVE]
-    return next((folder for folder in above if any(holds(folder, words) for words in names if words[0] not in sys.stdlib_module_names)), None)
+    searched = set(above(script.parent))
+    for folder in script.parent.parents:
+        own = [words for words in names if folder / words[0] in script.parents or (folder in searched and words[0] not in sys.stdlib_module_names)]
+        if any(holds(folder, words) for words in own):
+            return folder
+    return None
+
+
+def above(folder: Path) -> Iterator[Path]:
+    """The folders from which the script may be started, with the ``src`` of each: up to the top
+    of its repository, or else to the working directory, where that lies above the script.
+    """
+    yield folder / "src"
+    if _is_top(folder):
+        return
+    for parent in folder.parents:
+        if parent in (Path(parent.anchor), _home()):
+            return
+        here = Path.cwd()
+        if not (_inside_repository(parent) or here == parent or here in parent.parents):
+            return
+        yield parent
+        yield parent / "src"
+        if _is_top(parent):
+            return
+
+
+def _inside_repository(folder: Path) -> bool:
+    return any(_is_top(parent) for parent in (folder, *folder.parents) if parent != _home())
+
+
+def _is_top(folder: Path) -> bool:
+    return any(os.path.exists(folder / sign) for sign in _TOP)
+
+
+def _home() -> Path:
+    """The user's home folder; ``~`` where the system knows none."""
+    return Path(os.path.expanduser("~"))
 
 
 def _found_elsewhere(tree: ast.Module, folder: Path) -> set[str]:

@@ -68,7 +68,14 @@ def test_a_script_that_is_not_there(tmp_path: Path) -> None:
     ],
 )
 def test_started_as_a_module(script: str, others: tuple[str, ...], text: str, name: str, tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
     assert module(tmp_path, script, *others, text=text) == (name, ".")
+
+
+@pytest.mark.parametrize("top", ["p", "elsewhere"])
+def test_what_lies_above_the_repository_is_not_imported(top: str, tmp_path: Path) -> None:
+    (tmp_path / top / ".git").mkdir(parents=True)
+    assert module(tmp_path, "p/train.py", "q/net.py", text="from q.net import Net\n") is None
 
 
 @pytest.mark.parametrize(
