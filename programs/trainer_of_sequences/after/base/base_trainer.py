@@ -42,7 +42,7 @@ class BaseTrainer:
 
     def _save_checkpoint(self, epoch, save_best=False):
         state = {
-            "arch": type(self.model).__name__,
+            "arch": type(self.model.module).__name__,
             "epoch": epoch,
             "state_dict": self.model.module.state_dict(),
             "optimizer": self.optimizer.state_dict(),
