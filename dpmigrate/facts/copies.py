@@ -75,8 +75,7 @@ def _counting(roles: Roles, node: ast.expr, depth: int = _DEPTH) -> Iterator[ast
                 yield from _counting(roles, given, depth)
     elif isinstance(node, ast.Name | ast.Attribute) and depth:
         for value in roles.given(node):
-            if isinstance(value, ast.expr):
-                yield from _counting(roles, value, depth - 1)
+            yield from _counting(roles, value, depth - 1)
 
 
 def _option(node: ast.Name | ast.Attribute, value: ast.expr) -> bool:

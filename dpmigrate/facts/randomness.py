@@ -32,7 +32,7 @@ _RUNS = frozenset({"map", "filter", "imap", "starmap", "apply", "delayed", "part
 def draws(roles: Roles, node: ast.AST, seen: frozenset[ast.AST] = frozenset()) -> bool:
     """Whether the node, or a function of the program that it calls, draws random numbers."""
     for call in (n for n in walk(node) if isinstance(n, ast.Call)):
-        if any(k.arg in _OWN_STREAM and not (isinstance(k.value, ast.Constant) and k.value.value is None) for k in call.keywords):
+        if _given_stream(call):
             continue
         if _drawing(roles, call):
             return True
@@ -46,15 +46,20 @@ def draws(roles: Roles, node: ast.AST, seen: frozenset[ast.AST] = frozenset()) -
 
 def drawing(roles: Roles, call: ast.Call) -> bool:
     """Whether the call draws from any stream, also from one of its own, or a function of the program that it calls does; an object is no draw."""
-    own = isinstance(call.func, ast.Attribute) and any(v.qual in STREAMS for v in roles.values.eval(call.func.value))
-    return own or _drawing(roles, call) or any(draws(roles, f) for f, _ in roles.values.targets(call) if f.name != "__init__")
+    return _of_stream(roles, call) or _drawing(roles, call) or any(draws(roles, f) for f, _ in roles.values.targets(call) if f.name != "__init__")
 
 
 def own_stream(roles: Roles, call: ast.Call) -> bool:
     """Whether the call draws from a stream that the program has made: ``generator.random()``, ``torch.rand(3, generator=generator)``."""
-    given = any(k.arg in _OWN_STREAM and not (isinstance(k.value, ast.Constant) and k.value.value is None) for k in call.keywords)
-    made = isinstance(call.func, ast.Attribute) and any(v.qual in STREAMS for v in roles.values.eval(call.func.value))
-    return given or made
+    return _given_stream(call) or _of_stream(roles, call)
+
+
+def _given_stream(call: ast.Call) -> bool:
+    return any(k.arg in _OWN_STREAM and not (isinstance(k.value, ast.Constant) and k.value.value is None) for k in call.keywords)
+
+
+def _of_stream(roles: Roles, call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Attribute) and any(v.qual in STREAMS for v in roles.values.eval(call.func.value))
 
 
 def draws_itself(roles: Roles, call: ast.Call) -> bool:

@@ -32,7 +32,7 @@ from dpmigrate.edit import Replace
 from dpmigrate.facts.copies import multiplied
 from dpmigrate.facts.launch import EnvironmentWrite, environment_writes
 from dpmigrate.facts.script import Script
-from dpmigrate.model import Fix, Severity
+from dpmigrate.model import Fix, Severity, is_main_guard
 from dpmigrate.rules._base import Hit, rule
 from dpmigrate.rules._edits import unset
 
@@ -47,7 +47,7 @@ def visible_devices(script: Script) -> Iterator[Hit]:
         )  # fmt: skip
     for call in multiplied(script.roles) if writes else ():
         words = f"{script.text(call)} counted the GPUs that the program had chosen, and counts all of the machine without that choice"
-        number = _chosen(writes)
+        number = _chosen(script, writes)
         if number is not None:
             yield Hit(call, words, (Replace(script.span(call), str(number)),))
         else:
@@ -57,9 +57,13 @@ def visible_devices(script: Script) -> Iterator[Hit]:
             )  # fmt: skip
 
 
-def _chosen(writes: Sequence[EnvironmentWrite]) -> int | None:
-    """How many GPUs the program chooses; None where that depends on something."""
-    given = {w.value.value for w in writes if isinstance(w.value, ast.Constant) and isinstance(w.value.value, str)}
-    numbers = {len(ids.split(",")) for ids in given}
-    plain = all(isinstance(w.value, ast.Constant) for w in writes)
-    return numbers.pop() if plain and len(numbers) == 1 else None
+def _chosen(script: Script, writes: Sequence[EnvironmentWrite]) -> int | None:
+    """How many GPUs the program chooses; None where that depends on something, or is no list of numbers."""
+    numbers: set[int] = set()
+    for write in writes:
+        ids = write.value.value if isinstance(write.value, ast.Constant) else None
+        tests = (a for a in script.names.ancestors(write.node) if isinstance(a, ast.If) and not is_main_guard(a))
+        if not isinstance(ids, str) or any(True for _ in tests) or not all(one.strip().isdecimal() for one in ids.split(",")):
+            return None
+        numbers.add(len(ids.split(",")))
+    return numbers.pop() if len(numbers) == 1 else None

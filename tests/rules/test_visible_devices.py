@@ -90,6 +90,9 @@ def test_what_is_multiplied_by_the_gpus_that_were_chosen(setup: str, new: str) -
         pytest.param(f"os.environ['{_NAME}'] = sys.argv[1]", id="an option"),
         pytest.param(f"if len(sys.argv) > 1:\n    os.environ['{_NAME}'] = '0,1'\nelse:\n    os.environ['{_NAME}'] = '0'", id="one of two"),
         pytest.param(f"os.environ.setdefault('{_NAME}', '0')", id="unless it is set"),
+        pytest.param(f"if len(sys.argv) > 1:\n    os.environ['{_NAME}'] = '0'", id="under a test"),
+        pytest.param(f"os.environ['{_NAME}'] = '-1'", id="none of them"),
+        pytest.param(f"os.environ['{_NAME}'] = '0'\nos.environ['{_NAME}'] = '0,1'", id="two choices"),
     ],
 )
 def test_how_many_were_chosen_may_not_be_known(choice: str) -> None:
