@@ -199,6 +199,8 @@ class Machine(Control):
         self.library = library
         #: whether the options of the program have their defaults, and no other values
         self.by_default = False
+        #: whether what the ranks draw is taken for the same on all of them
+        self.drawn_alike = False
         self.steps = 0
         #: what the execution may cost
         self.allowed = budget.STEPS

@@ -68,6 +68,8 @@ class Judged(Wrapping, Handling, Lying):
 
     def __init__(self, program: Program, library: Library) -> None:
         super().__init__(program, library)
+        #: the same program, executed as if all ranks drew the same numbers
+        self.with_equal_draws: Judged | None = None
         #: tests of what the ranks have found in their turns, where these are over
         self.late: dict[ast.AST, None] = {}
         #: where rank 0 writes a file that others may still be reading

@@ -49,21 +49,7 @@ def over_weights(trial: Trial) -> tuple[ast.AST, ...]:
 
 def faults(trial: Trial) -> Iterator[Fault]:
     """Losses that are no mean over the ranks, and reductions of what is no such part."""
-    mended = any(True for _ in trial.result.trace.of("sum of the batch", "mean of the batch"))
-    for node, loss in trial.losses():
-        if loss.placement.kind is Kind.ROWS and _since(loss).endswith(UNSEEN_CODE):
-            words = f"how the loss takes the samples together is not known: it is what {_since(loss)}, gives"
-            yield trial.fault(node, COUPLED, words, established=False)
-        elif loss.placement.kind is Kind.PER_RANK:
-            if not by_a_draw(loss) or mended:
-                words = f"a rank's loss may be no mean over its samples: {trial.since(loss)}"
-                yield trial.fault(node, APART, words, established=False)
-        elif loss.placement != placements.MEAN and loss.placement.kind not in placements.EQUAL:
-            known = loss.placement.kind is not Kind.UNKNOWN
-            yield trial.fault(node, NAME, f"the loss is {trial.since(loss)}", established=known)
-    for node, why in trial.unknown_losses():
-        words = f"the loss may be one that is not known: {why}"
-        yield trial.fault(node, NAME, words, established=False)
+    yield from _of_losses(without_draws(trial))
     yield from _told(trial)
     for event in _out_of_order(trial):
         words = "rows are put end to end in the order in which the ranks took turns: ddp.shard(loader, blocks=True) keeps that of the data"
@@ -108,6 +94,31 @@ def faults(trial: Trial) -> Iterator[Fault]:
             yield trial.fault(event.node, NAME, "sums of the ranks are averaged")
 
 
+def without_draws(trial: Trial) -> Trial:
+    """The trial that shows how losses are made of samples: where each rank has a loss of its own by what it draws, that with equal draws."""
+    return trial.drawn_alike if any(by_a_draw(loss) for _, loss in trial.losses()) else trial
+
+
+def _of_losses(trial: Trial) -> Iterator[Fault]:
+    """Losses that are no mean over the ranks."""
+    ended = trial.result.trace.ended
+    if ended is not None:
+        yield trial.fault(None, NAME, f"the program is not understood: {ended}", established=False)
+    for node, loss in trial.losses():
+        if loss.placement.kind is Kind.ROWS and _since(loss).endswith(UNSEEN_CODE):
+            words = f"how the loss takes the samples together is not known: it is what {_since(loss)}, gives"
+            yield trial.fault(node, COUPLED, words, established=False)
+        elif loss.placement.kind is Kind.PER_RANK:
+            words = f"a rank's loss may be no mean over its samples: {trial.since(loss)}"
+            yield trial.fault(node, APART, words, established=False)
+        elif loss.placement != placements.MEAN and loss.placement.kind not in placements.EQUAL:
+            known = loss.placement.kind is not Kind.UNKNOWN
+            yield trial.fault(node, NAME, f"the loss is {trial.since(loss)}", established=known)
+    for node, why in trial.unknown_losses():
+        words = f"the loss may be one that is not known: {why}"
+        yield trial.fault(node, NAME, words, established=False)
+
+
 def _shuffled(trial: Trial, loader: Object) -> bool:
     """Whether a loader shuffles, in an order of each rank's own."""
     if trial.held(loader.number, "dealt"):
@@ -136,7 +147,7 @@ def by_a_draw(loss: Data) -> bool:
     """Whether a loss differs since each rank has drawn something, as a weight: what else there may be
     in it that differs is not seen.
     """
-    return loss.origin is not None and loss.origin.word == DRAW
+    return loss.placement.kind is Kind.PER_RANK and loss.origin is not None and loss.origin.word == DRAW
 
 
 def _holds_wholes(d: Data) -> bool:

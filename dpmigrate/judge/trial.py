@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from dpmigrate.execution import budget
@@ -111,6 +111,21 @@ class Trial:
         if made.kind == "instance" and foreign_name(self.result, made) in LAYERS:
             return has_parameters(self.result, made)  # class Linear(nn.Linear)
         return made.kind == "parameter" or (made.kind == "module" and has_parameters(self.result, made))
+
+    @cached_property
+    def drawn_alike(self) -> Trial:
+        """The result as if all ranks drew the same numbers: what differs between them then differs since their samples do.
+
+        A value that each rank has drawn is another one on each of them, whatever else it is made of. It is executed once more only where that hides
+        something.
+        """
+        assert isinstance(self.result, Judged)
+        if self.result.with_equal_draws is None:
+            again = Judged(self.result.program, Watching())
+            again.by_default, again.drawn_alike = self.result.by_default, True
+            again.run()
+            self.result.with_equal_draws = again
+        return replace(self, result=self.result.with_equal_draws)
 
     def losses(self) -> Iterator[tuple[ast.AST, Data]]:
         """What is differentiated and comes to a step, with the place of its backward."""

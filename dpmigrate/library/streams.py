@@ -44,7 +44,7 @@ SEEDED = const("seeded")
 
 def own(site: Site, stream: str) -> bool:
     """Whether each rank may draw numbers of its own here, from a stream of the process."""
-    return _YES[0] in (site.m.heap.read(OWN[stream]) or _NO)
+    return not site.m.drawn_alike and _YES[0] in (site.m.heap.read(OWN[stream]) or _NO)
 
 
 def parted(site: Site, *streams: str) -> None:
@@ -62,7 +62,8 @@ def rejoined(site: Site, *streams: str) -> None:
 
 def entropy(site: Site) -> Value:
     """A seed that the system gives: each process has another one."""
-    return value(Data("number", placements.PER_RANK, origin=Origin(site.node, DRAW)))
+    placement = placements.UNIFORM if site.m.drawn_alike else placements.PER_RANK
+    return value(Data("number", placement, origin=Origin(site.node, DRAW)))
 
 
 def generator(site: Site, kind: str, seed: Value) -> Value:
@@ -78,9 +79,9 @@ def drawn(site: Site, stream: str, made: Value) -> Value:
     from a stream of the process. It is the same on all ranks as long as their streams are.
     """
     seeds = _seeds(site)
-    alike = all(placement_of(s).kind in placements.EQUAL for s in seeds)
+    alike = site.m.drawn_alike or all(placement_of(s).kind in placements.EQUAL for s in seeds)
     # of a seed that belongs to the sample every rank draws the same for it
-    apart = any(d.origin and d.origin.word == DRAW for s in seeds for d in data(s))
+    apart = not site.m.drawn_alike and any(d.origin and d.origin.word == DRAW for s in seeds for d in data(s))
     if seeds:
         site.event("draw", stream=const(GENERATOR), same=const(alike), made=made or NONE)
     else:
