@@ -37,6 +37,7 @@ def after_their_loops(trial: Trial) -> Iterator[Event]:
 
 
 def _told(trial: Trial) -> Iterator[tuple[Event, Data]]:
+    trial = totals.telling(trial)
     for event, d, _ in totals.numbers_told(trial):
         if event.kind == "schedule" or not _passed(trial, event, d.marks) or not totals.trained_on(trial, d):
             continue

@@ -99,6 +99,12 @@ def without_draws(trial: Trial) -> Trial:
     return trial.drawn_alike if any(by_a_draw(loss) for _, loss in trial.losses()) else trial
 
 
+def telling(trial: Trial) -> Trial:
+    """The trial that shows what the numbers that are told are made of: where some of samples hold draws as well, that with equal draws."""
+    told = (d for event in trial.result.trace.of(*TOLD_OF) for d in data(event.values["numbers"]))
+    return trial.drawn_alike if any(by_a_draw(d) and d.sources for d in told) else trial
+
+
 def _of_losses(trial: Trial) -> Iterator[Fault]:
     """Losses that are no mean over the ranks."""
     ended = trial.result.trace.ended
@@ -143,11 +149,11 @@ def full_loaders(execution: Execution, d: Data) -> list[Object]:
     return [o for o in made if is_loader(execution, o) and not divided(execution, o)]
 
 
-def by_a_draw(loss: Data) -> bool:
-    """Whether a loss differs since each rank has drawn something, as a weight: what else there may be
-    in it that differs is not seen.
+def by_a_draw(d: Data) -> bool:
+    """Whether data differ since each rank has drawn something, as a weight: what else there may be
+    in them that differs is not seen.
     """
-    return loss.placement.kind is Kind.PER_RANK and loss.origin is not None and loss.origin.word == DRAW
+    return d.placement.kind is Kind.PER_RANK and d.origin is not None and d.origin.word == DRAW
 
 
 def _holds_wholes(d: Data) -> bool:
@@ -193,6 +199,7 @@ def _told(trial: Trial) -> Iterator[Fault]:
     """Numbers that are told, or decide the course, before the ranks have put their parts
     together.
     """
+    trial = telling(trial)
     shares = {o.number for o in trial.result.heap.objects.values() if o.name == SHARE}
     for event, d, over in numbers_told(trial):
         main = trial.on_main(event) or event.kind == "save by rank 0"
@@ -223,6 +230,7 @@ def of_own_batches(trial: Trial) -> Iterator[tuple[Event, bool]]:
     own batches, and whether that is known: else it may be one. The training itself does not
     depend on it.
     """
+    trial = telling(trial)
     for event, d, over in numbers_told(trial):
         if is_told(trial, d):
             continue
@@ -266,6 +274,7 @@ def of_training(trial: Trial) -> Iterator[tuple[Event, bool]]:
     text that holds a time beside it; and other numbers of the batch that is being trained on. And
     whether that is known: else something is told there that may be one.
     """
+    trial = telling(trial)
     for event, d, over in numbers_told(trial):
         mean = d.placement == placements.MEAN and not d.whole
         beside = d.kind == "text" and d.placement.kind is Kind.PER_RANK and not of_samples(d)
@@ -280,6 +289,7 @@ def of_parts(trial: Trial) -> Iterator[Event]:
     """Where a sum over the rank's part of a training batch is told, divided by a number that is
     that of the whole batch.
     """
+    trial = telling(trial)
     for event, d, _ in numbers_told(trial):
         if _divided_part(d) and event.kind != "schedule" and trained_on(trial, d):
             yield event
