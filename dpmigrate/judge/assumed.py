@@ -197,14 +197,11 @@ def _kept(trial: Trial) -> Iterator[str]:
 
 
 def _partners(trial: Trial) -> Iterator[str]:
-    """Samples that are taken in a drawn order, in which they may meet others, as in mixup: the first
-    place.
-    """
+    """Samples that are taken in another order, in which they may meet others, as in mixup: the first place."""
     for event in islice(trial.result.trace.of("partners"), 1):
         yield (
-            f"{shorten(ast.unparse(event.node), 70, placeholder=' …')} takes the samples in an order that "
-            "is drawn for its rank's part of the batch: where it gives a sample a partner, as in mixup, "
-            "that is one of the same part."
+            f"{shorten(ast.unparse(event.node), 70, placeholder=' …')} takes the samples of its rank's part of "
+            "the batch in another order: where it gives a sample a partner, as in mixup, that is one of the same part."
         )
 
 

@@ -230,6 +230,30 @@ def along(at: int = 1, default: int | None = -1) -> Effect:
     return effect
 
 
+def reordered(at: int = 1, default: int | None = None) -> Effect:
+    """``x.flip(0)``, ``x.roll(1, 0)``: elements in another order. Where the rows of a training batch are put in it, as to mix each sample with another
+    one, they are each rank's own rows still.
+    """
+    moved = along(at, default)
+
+    def effect(site: Site) -> Value | None:
+        found = rows_of(site.flat(site.get(0) or ()))
+        if found is None or found.placement.segments != 1 or not found.sources or not site.grad():
+            return moved(site)
+        try:
+            dims = dims_of(site, at)
+        except LookupError:
+            return moved(site)
+        if dims is None and default is not None:
+            dims = [default]
+        if dims is None or None in (hits := on_axes(dims, found)) or not any(hits):
+            return moved(site)
+        site.event("partners")
+        return site.data(found.placement._replace(padded=False), axes=found.axes, keep_axes=False)
+
+    return effect
+
+
 def renormed(site: Site) -> Value:
     """``x.renorm(p, dim, maxnorm)``: each part along an axis by itself; that of the samples, or the
     samples meet.

@@ -20,6 +20,7 @@ from dpmigrate.library.reductions import (
     quantile,
     reduce,
     renormed,
+    reordered,
     several,
 )
 from dpmigrate.library.sites import Effect, Row, examples
@@ -247,15 +248,15 @@ x.topk(2)[1]
 x.topk(2).values
 x.topk(2, dim=0)[0]
 """), _DOC),
-    Row(both("flip"), along(default=None), examples("""
+    Row(both("flip"), reordered(), examples("""
 x.flip(1)
 x.flip([0])
 x.flip((0, 1))
 torch.flip(x, dims=[1])
 """), _DOC),
     Row(both("fliplr"), along(9, 1), ("torch.fliplr(x)",), _DOC),
-    Row(both("flipud"), along(9, 0), ("torch.flipud(x)",), _DOC),
-    Row(both("roll"), along(2, None), examples("""
+    Row(both("flipud"), reordered(9, 0), ("torch.flipud(x)",), _DOC),
+    Row(both("roll"), reordered(2), examples("""
 x.roll(1, 1)
 x.roll(1, 0)
 x.roll(1)
