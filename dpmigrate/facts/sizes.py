@@ -178,16 +178,23 @@ class Sizes:
         kinds = {name, *(last_of(v.qual) for v in self.roles.values.eval(call.func) if v.kind == "ext")}
         return call if any(_TENSOR.fullmatch(k) for k in kinds) and not isinstance(inner, ast.List | ast.Tuple) else None
 
-    def _kept(self, call: ast.Call, node: ast.expr) -> bool:
-        """Whether the model that the call makes may use the size; not where its class is seen to store it for nobody."""
-        for function, skip in self.roles.values.targets(call):
-            scope = self.names.opened[function]
+    def _kept(self, call: ast.Call, node: ast.expr, above: frozenset[ast.AST] = frozenset()) -> bool:
+        """Whether what the call makes may use the size; not where it is seen to be stored for nobody, or handed on to what does no more with it."""
+        targets = list(self.roles.values.targets(call))
+        for function, skip in targets:
             names = [name for name, e in arguments(call, function, skip) if any(n is node for n in walk(e))]
-            reads = [n for name in names for n in self.names.uses(scope, name)]
-            stored = [t for n in reads if isinstance(s := self.names.parent[n], ast.Assign) for t in s.targets if isinstance(t, ast.Attribute)]
-            if names and len(stored) == len(reads) and not any(self._reads(n, call) for t in stored for n in self.names.attributes(t.attr)):
-                return False
-        return True
+            reads = [n for name in names for n in self.names.uses(self.names.opened[function], name)]
+            if not names or function in above or any(self._used(n, call, above | {function}) for n in reads):
+                return True
+        return not targets
+
+    def _used(self, read: ast.expr, made: ast.Call, above: frozenset[ast.AST]) -> bool:
+        """Whether a parameter may decide something where it is read."""
+        stmt = self.names.parent[read]
+        if isinstance(stmt, ast.Assign) and all(isinstance(t, ast.Attribute) for t in stmt.targets):
+            return any(self._reads(n, made) for t in stmt.targets if isinstance(t, ast.Attribute) for n in self.names.attributes(t.attr))
+        call = self.names.parent[stmt] if isinstance(stmt, ast.keyword) else stmt
+        return not isinstance(call, ast.Call) or call.func is read or self._kept(call, read, above)
 
     def _reads(self, node: ast.Attribute, made: ast.Call) -> bool:
         """Whether an attribute is read, perhaps that of the object which a call makes: not where it is one of another known object, as ``args.batch_size``."""

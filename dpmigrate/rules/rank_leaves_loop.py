@@ -65,6 +65,8 @@ def rank_leaves_loop(script: Script) -> Iterator[Hit]:
         if isinstance(b.node, ast.While) and not uniform(script.names, b.node.test):
             yield from _decided(script, b.node.test, [b.node.test], "the ranks may leave this loop at different turns", done)
         for e in exits(script.names, script.roles, b.node):
+            if not script.executed.runs(e.node):
+                continue  # if x is None: of a batch of tensors
             word = type(e.node).__name__.lower() if not isinstance(e.node, ast.Expr) else "exit"
             if e.test is None:
                 handler = next(a for a in script.names.ancestors(e.node) if isinstance(a, ast.ExceptHandler))

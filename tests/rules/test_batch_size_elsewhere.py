@@ -197,6 +197,24 @@ def test_a_size_that_the_model_keeps(forward: str, refusal: list[str]) -> None:
     assert refused("DPM203", net=net, end="print(args.bs)", **parts) == refusal
 
 
+@pytest.mark.parametrize(
+    ("part", "refusal"),
+    [
+        pytest.param("self.fc = nn.Linear(size, 2)", [], id="used by nobody"),
+        pytest.param("self.rows = rows\n        self.fc = nn.Linear(size, 2)", [], id="kept for nobody"),
+        pytest.param("self.state = torch.zeros(rows, 2)\n        self.fc = nn.Linear(size, 2)", ["bs"], id="used"),
+        pytest.param("self.fc = nn.Linear(size, 2)\n        print(rows)", ["bs"], id="perhaps used"),
+        pytest.param("self.fc = nn.Linear(size, 2) if rows else Part(8, rows)", ["bs"], id="handed on to itself"),
+    ],
+)
+def test_a_size_that_the_model_hands_on(part: str, refusal: list[str]) -> None:
+    head = f"class Part(nn.Module):\n    def __init__(self, size, rows=4):\n        super().__init__()\n        {part}\n\n"
+    head += "    def forward(self, x):\n        return self.fc(x)\n\n\n"
+    net = "class Net(nn.Module):\n    def __init__(self, bs):\n        super().__init__()\n        self.head = Part(8, bs)\n\n"
+    net += "    def forward(self, x):\n        return self.head(x)"
+    assert refused("DPM203", net=head + net, setup="bs = 16", loader=_LOADER, model="model = Net(bs)") == refusal
+
+
 # ------------------------------------------------------------------ other places that count samples
 @pytest.mark.parametrize(
     ("line", "new"),

@@ -12,6 +12,7 @@ from tests.rules.program import STEP, after, found, refused, whole
     [
         pytest.param("if epoch > 1:\n    continue\n" + STEP, id="a counter"),
         pytest.param(STEP + "if args.quick:\n    break", id="a setting"),
+        pytest.param("if x is None or y is None:\n    continue\n" + STEP, id="a test that no batch passes"),
         pytest.param(STEP + "print('if loss > 1: break')  # if loss > 1: break", id="in a string and a comment"),
         pytest.param(STEP + "for z in x:\n    if z.sum() > 1:\n        break", id="a loop inside"),
         pytest.param(STEP + "if loss > 1:\n    print(loss)", id="nothing is left out"),
@@ -114,7 +115,7 @@ def test_a_test_on_the_phase_is_not_a_test_on_the_rank() -> None:
         pytest.param(STEP + "kept['loss'] = loss.item()\nif kept['loss'] > 9:\n    break", "break", id="losses in a dict"),
         pytest.param(STEP + "meter.update(loss.item())\nif meter.mean > 9:\n    break", "break", id="losses in a meter"),
         pytest.param(STEP + "best *= loss.item()\nif best < 1:\n    break", "break", id="a product of losses"),
-        pytest.param(STEP + "for best in (loss.item(), 3):\n    pass\nif best < 1:\n    break", "break", id="gone through"),
+        pytest.param(STEP + "for best in (3, loss.item()):\n    pass\nif best < 1:\n    break", "break", id="gone through"),
         pytest.param(STEP + "if F.cross_entropy(model(x), y, reduction='sum') > 9:\n    break", "break", id="a sum over the batch"),
         pytest.param(STEP + "if big(x):\n    break", "break", id="a function of the batch"),
         pytest.param(STEP + "for z in range(int(y[0])):\n    if late():\n        exit()", "exit()", id="in a loop inside"),
