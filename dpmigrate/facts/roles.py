@@ -377,9 +377,26 @@ class Roles:
         return set()
 
     def _itself(self, b: Binding, name: str) -> bool:
-        """``model = model.to(device)``"""
+        """``model = model.to(device)``, ``model = set_training(model)``"""
         value = self.same(b.value) if b.how == "assign" and not b.path else None
+        value = self.handed_back(value) or value
         return value is not b.value and isinstance(value, ast.Name) and value.id == name
+
+    def handed_back(self, call: ast.AST | None) -> ast.expr | None:
+        """The argument that a function of the program gives back to its call as it is, perhaps changed in place; None where it gives anything else."""
+        targets = list(self.values.targets(call)) if isinstance(call, ast.Call) else []
+        found: list[ast.expr | None] = []
+        for function, skip in targets:
+            assert isinstance(call, ast.Call)
+            given = dict(arguments(call, function, skip))
+            returned = [n.value for n in walk(function) if isinstance(n, ast.Return) and self.names.function(n) is function]
+            names = {n.id if isinstance(n, ast.Name) else None for n in returned}
+            name = names.pop() if len(names) == 1 else None
+            own = self.names.opened[function].bindings.get(name or "", [])
+            ends = isinstance(function.body[-1], ast.Return) and not any(isinstance(n, ast.Yield | ast.YieldFrom) for n in walk(function))
+            plain = ends and bool(own) and all(b.how == "param" for b in own) and not isinstance(function, ast.AsyncFunctionDef)
+            found.append(given.get(name or "") if plain and not function.decorator_list else None)
+        return found[0] if len(found) == 1 else None
 
     def same(self, node: ast.AST | None, methods: Collection[str] = SAME) -> ast.AST | None:
         """``model`` of ``model.to(device).train()``: the expression whose value such methods hand back; not those of the program, which may give anything."""

@@ -400,7 +400,7 @@ class Wrapping:
         return any(isinstance(a, ast.For | ast.While) for a in around)
 
     def _place(self, key: Key, node: ast.AST) -> None:
-        writes = [w for w in self.roles.writes(key) if self._gives_model(w) and not reaches_loop(self.roles, w)]
+        writes = [w for w in self.roles.writes(key) if self._gives_model(w) and not reaches_loop(self.roles, w) and not self._gives_again(w, key)]
         later = [w for w in writes if follows_training(self.roles, w)]
         writes = [w for w in writes if w not in later] if len(later) < len(writes) else writes
         if not writes:
@@ -576,6 +576,12 @@ class Wrapping:
         if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in ("train", "eval"):
             return False  # model = model.eval() gives it itself
         return not isinstance(value, ast.Constant)
+
+    def _gives_again(self, stmt: ast.stmt, key: Key) -> bool:
+        """``model = set_training(model, True)`` in the loop over the epochs: the model that is trained there already."""
+        given = self.roles.handed_back(getattr(stmt, "value", None))
+        repeated = any(isinstance(a, ast.For | ast.While) and reaches_loop(self.roles, a) for a in self.names.ancestors(stmt, below=self.names.function(stmt)))
+        return repeated and given is not None and key in self.values.keys(given)
 
     def _common_block(self, writes: list[ast.stmt], within: ast.stmt | None) -> tuple[list[ast.stmt], int]:
         """The innermost block that holds all the statements, in a branch of ``within`` or in none, and the index of the last one in it."""

@@ -152,3 +152,36 @@ def turn(net, loader, optimizer):
 def test_a_parameter_that_is_given_itself_is_wrapped_where_the_model_is_made(epochs: str) -> None:
     text = whole(defs=_ITSELF, epochs=epochs, batches="if True:", step="turn(model, loader, optimizer)")
     assert "    model = ddp.wrap(Net())\n" in text and text.count("ddp.wrap(") == 1
+
+
+_MODES = """
+def set_mode(net, train):
+    for p in net.parameters():
+        p.requires_grad = train
+    net.train(train)
+    return {given}
+def fit(net, loader, optimizer):
+    for epoch in range(2):
+        net = set_mode(net, True)
+        for x, y in loader:
+            optimizer.zero_grad()
+            loss = F.cross_entropy(net(x), y)
+            loss.backward()
+            optimizer.step()
+        net = set_mode(net, False)
+    return net
+"""
+
+
+def test_a_function_that_hands_the_model_back() -> None:
+    """It changes the model in each epoch and is no new one: the wrap stands where the model is made."""
+    parts = {"epochs": "if True:", "batches": "if True:", "step": "model = fit(model, loader, optimizer)"}
+    text = whole(defs=_MODES.format(given="net"), **parts)
+    assert "    model = ddp.wrap(Net())\n" in text and text.count("ddp.wrap(") == 1
+
+
+@pytest.mark.parametrize("given", ["nn.Sequential(net)", "net if train else Net()", "(net := Net())"])
+def test_a_function_that_gives_another_model(given: str) -> None:
+    parts = {"epochs": "if True:", "batches": "if True:", "step": "model = fit(model, loader, optimizer)"}
+    text = program(defs=_MODES.format(given=given), **parts)
+    assert any(f.severity is Severity.BLOCKER for f in findings(text))
