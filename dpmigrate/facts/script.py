@@ -476,7 +476,7 @@ class Script:
         side = self.phases(loop)
         if side is None:
             return []
-        out: dict[tuple[Loop, str | None], EpochPlace] = {}
+        out: dict[tuple[Loop, str | None, ast.stmt | None], EpochPlace] = {}
         for repeat, node in self.roles.epoch_loop(loop.node, side.calls):
             gone_through = any(self.names.is_inside(b.target, repeat) for b in self._bound_by_for(side.source))  # for loader in loaders
             # while train(model, loader): the head trains, and the body comes between two epochs
@@ -498,8 +498,24 @@ class Script:
                 kept += targets
             around = [a for a in self.names.ancestors(repeat, below=self.names.function(repeat)) if isinstance(a, ast.For | ast.AsyncFor | ast.While)]
             again = [a for a in around if not any(self.names.is_inside(w, a) for w in kept)]
-            out.setdefault((repeat, loader), EpochPlace(repeat, stmt, loader, made, tuple(again)))
+            perhaps = loader is not None and not made and self._perhaps_unbound(loader, repeat)
+            if perhaps:  # if args.train: loader = …
+                stmt = self.names.statement(node)
+            out.setdefault((repeat, loader, stmt if perhaps else None), EpochPlace(repeat, stmt, loader, made or perhaps, tuple(again)))
         return list(out.values())
+
+    def _perhaps_unbound(self, text: str, repeat: Loop) -> bool:
+        """Whether a variable of an expression is given its values under a test alone, which a loop does not stand behind."""
+        for word in {n.id for n in walk(ast.parse(text, mode="eval")) if isinstance(n, ast.Name)}:
+            targets = [b.target for b in self.names.bindings(self.names.scope_of[repeat], word)]
+            tests = [{a for a in self.names.ancestors(t) if isinstance(a, ast.If) and not self.names.is_inside(repeat, a)} for t in targets]
+            if targets and all(any(not self._in_both(a, targets) for a in above) for above in tests):
+                return True
+        return False
+
+    def _in_both(self, test: ast.If, targets: list[ast.AST]) -> bool:
+        """Whether both branches of a test give a variable a value."""
+        return all(any(self.names.is_inside(t, s) for t in targets for s in branch) for branch in (test.body, test.orelse))
 
     def _bound_in(self, text: str, repeat: Loop) -> bool:
         """Whether a variable of an expression gets its values from a loop in the body of another one."""
@@ -582,8 +598,8 @@ class Script:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class EpochPlace:
-    """A loop that repeats training; ``inner`` is its statement that leads to the batches; ``made_inside``: the loader is built in it; ``again``: loops
-    round it that come to the same loader in each turn.
+    """A loop that repeats training; ``inner`` is its statement that leads to the batches; ``made_inside``: the loader is built in it, or perhaps not at
+    all, and is not there before that statement; ``again``: loops round it that come to the same loader in each turn.
     """
 
     loop: Loop

@@ -117,6 +117,8 @@ class Wrapping:
                 self.wraps.append(Wrap("call", stmt, ast.unparse(target) if target else "", call))
             elif target is not None and isinstance(target, ast.Name | ast.Attribute):
                 self.removed.add(call)
+                if branch is not None and self._returned_within(branch, target):
+                    continue  # whoever is given the model wraps it
                 hoisted[(branch or stmt, ast.unparse(target))] = None
                 if (branch or stmt, ast.unparse(target)) not in {(w.stmt, w.target) for w in self.wraps}:
                     key = next(self.values.keys(target), None)
@@ -127,6 +129,14 @@ class Wrapping:
         for w in self.wraps:
             if w.how == "after" and w.key is not None:
                 self._site(w.key, w.stmt)
+
+    def _returned_within(self, branch: ast.stmt, target: ast.Name | ast.Attribute) -> bool:
+        """Whether a function gives the model to its caller in the branch, where a wrap behind the branch does not come."""
+        keys = set(self.values.keys(target))
+        if any(isinstance(n, ast.Constant) and isinstance(n.value, str) and n.value.startswith("module.") for n in self.names.nodes):
+            return False  # which names the parameters have there may decide something
+        returned = [n for n in walk(branch) if isinstance(n, ast.Return) and self.names.function(n) is self.names.function(branch)]
+        return any(keys & set(self.values.keys(n)) for r in returned for n in walk(r) if isinstance(n, ast.Name | ast.Attribute))
 
     def _alone(self, target: ast.expr | None) -> bool:
         """Whether a variable has a value only where this statement gives it one: a model that another branch does without."""

@@ -61,6 +61,8 @@ def data_parallel_wrap(script: Script) -> Iterator[Hit]:
         yield Hit(
             call, "this DataParallel wrap goes; the whole model is wrapped on every device instead", (*_taken_out(script, call), *_after(script, call), new)
         )
+        for inner in _of_the_wrapper(script, call):
+            yield Hit(inner, "the model has no wrapper here any more", (Replace(script.span(inner), script.text(inner.value)),))
     for node in script.names.nodes:
         asked = asks_class_of_wrapper(script.names, node)
         if asked is not None:
@@ -106,6 +108,18 @@ def _taken_out(script: Script, call: ast.Call) -> Iterator[Edit]:
         yield Delete(script.span(stmt))
     else:
         yield Replace(script.span(call), script.text(arg))
+
+
+def _of_the_wrapper(script: Script, call: ast.Call) -> Iterator[ast.Attribute]:
+    """``model.module`` behind a call that goes, in a function which gives the bare model to whoever wraps it."""
+    stmt = script.names.statement(call)
+    target = stmt.targets[0] if isinstance(stmt, ast.Assign) else None
+    keys = set(script.roles.values.keys(target)) if isinstance(target, ast.Name | ast.Attribute) else set()
+    block = script.names.block(stmt)
+    for node in (n for s in block[block.index(stmt) + 1 :] for n in walk(s)):
+        if isinstance(node, ast.Attribute) and node.attr == "module" and isinstance(node.value, ast.Name | ast.Attribute):
+            if keys & set(script.roles.values.keys(node.value)) and script.roles.wrapped(node.value) is False:
+                yield node
 
 
 def _holds_already(script: Script, stmt: ast.Assign, model: ast.expr) -> bool:

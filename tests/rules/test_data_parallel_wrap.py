@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from dpmigrate.settings import Settings
-from tests.rules.program import after, found, refused, whole
+from tests.pipeline import findings
+from tests.rules.program import after, found, program, refused, whole
 
 
 @pytest.mark.parametrize(
@@ -199,3 +200,37 @@ def test_inputs_that_data_parallel_moved(step: str, moves: bool) -> None:
     step = f"{step}\noptimizer.zero_grad()\nF.cross_entropy(out, y.cuda()).backward()\noptimizer.step()"
     assert ("move_inputs=True" in whole(model="model = nn.DataParallel(Net().cuda())", step=step)) is moves
     assert "move_inputs" not in whole(model="model = Net().cuda()", step=step)
+
+
+_FACTORY = """
+def build(args):
+    model = Net()
+    if not args.bare:
+        model = nn.DataParallel(model)
+        if args.tuned:
+            model.module.fc = nn.Linear(8, 2)
+            return {given}
+    elif args.tuned:
+        return {given}
+    return {given}
+"""
+_OPTIONS = "import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('--bare', action='store_true')\nparser.add_argument('--tuned', action='store_true')"
+_FACTORY += _OPTIONS
+
+
+@pytest.mark.parametrize(("given", "model"), [("model", "model"), ("model, list(model.parameters())", "model, given")])
+def test_a_function_that_gives_the_model_back_in_a_branch(given: str, model: str) -> None:
+    """Its caller wraps it once, whatever branch it comes from, and what was asked of the wrapper before is asked of the model."""
+    text = whole(defs=_FACTORY.format(given=given), model=f"args = parser.parse_args()\n{model} = build(args)")
+    assert "DataParallel(" not in text and "            model.fc = nn.Linear(8, 2)\n" in text
+    assert text.count("ddp.wrap(") == 1 and f"    {model} = " in text.partition("ddp.wrap(")[0]
+
+
+def test_names_that_begin_with_that_of_the_wrapper() -> None:
+    """Which parameters a branch picks by ``module.fc`` goes by the wrapper: the model is not taken out of it there."""
+    picked = "[p for n, p in model.named_parameters() if n.startswith('module.fc')]"
+    assert "DPM904" in {code for code in codes(_FACTORY.format(given=f"model, {picked}"), "args = parser.parse_args()\nmodel, given = build(args)")}
+
+
+def codes(defs: str, model: str) -> list[str]:
+    return [f.code for f in findings(program(defs=defs, model=model))]

@@ -378,3 +378,30 @@ def test_epochs_of_several_stages(stages: str, epochs: str, anew: bool) -> None:
     text = whole(epochs="if True:", batches=stages + "\n" + inner, step="")
     assert ("for x, y in ddp.next_epoch(loader):" in text) is anew
     assert ("loader.sampler.set_epoch(epoch)" in text) is not anew
+
+
+_GIVEN = """
+def turn(model, loader, optimizer):
+    for x, y in loader:
+        optimizer.zero_grad()
+        F.cross_entropy(model(x), y).backward()
+        optimizer.step()
+"""
+_OPTIONS = "import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('--first', action='store_true')\nargs = parser.parse_args()"
+
+
+@pytest.mark.parametrize(
+    ("other", "inside"),
+    [
+        pytest.param("print(1)", True, id="under a test alone"),
+        pytest.param("if epoch_0:\n    loader = None", True, id="under two tests"),
+        pytest.param("else:\n    loader = None", False, id="in both branches"),
+        pytest.param("elif epoch_0:\n    loader = None\nelse:\n    loader = []", False, id="in all branches"),
+    ],
+)
+def test_a_loader_that_is_made_under_a_test(other: str, inside: bool) -> None:
+    """Where the variable may have no value, the sampler is told where training uses it."""
+    loader = f"epoch_0 = len(train_set) > 9\nif args.first:\n    loader = DataLoader(train_set, batch_size=16, shuffle=True)\n{other}"
+    step = "turn(model, loader, optimizer)"
+    parts = {"defs": _GIVEN, "imports": _OPTIONS, "loader": loader, "batches": "if args.first:", "step": step}
+    assert _where("turn(model, loader, optimizer)", **parts) == ("loader.sampler.set_epoch(epoch)" if inside else "if args.first:")
