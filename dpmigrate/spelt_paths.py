@@ -8,6 +8,8 @@ from collections.abc import Iterator
 
 #: what gives the path that it is given
 _TEXTS = ("str", "Path", "fspath", "abspath", "realpath", "main_path", "PurePath")
+#: methods of a path that give it in another spelling
+_SPELLINGS = ("as_posix", "resolve", "absolute", "expanduser")
 #: words in the names of variables that hold paths
 _WORDS = re.compile(r"path|file|folder|(^|_)(f?name|dir|out|dest|dst)(_|$)", re.IGNORECASE)
 #: data sets of libraries that read the folder which they are given: ``torchvision.datasets.ImageFolder(root)``
@@ -22,10 +24,17 @@ COMMANDS = frozenset({"os.system", "os.popen"} | {f"subprocess.{n}" for n in ("r
 
 
 def bare(path: ast.expr) -> ast.expr:
-    """``p`` for ``str(p)``, ``Path(p)`` and ``ddp.main_path(p)``."""
-    while isinstance(path, ast.Call) and len(path.args) == 1 and not path.keywords and last(path.func) in _TEXTS:
-        path = path.args[0]
-    return path
+    """``p`` for ``str(p)``, ``Path(p)``, ``ddp.main_path(p)``, ``f"{p}"`` and ``p.as_posix()``."""
+    while True:
+        match path:
+            case ast.Call(args=[one], keywords=[]) if last(path.func) in _TEXTS:
+                path = one
+            case ast.Call(func=ast.Attribute(value=owner, attr=word), args=[], keywords=[]) if word in _SPELLINGS:
+                path = owner
+            case ast.JoinedStr(values=[ast.FormattedValue(value=inner, conversion=-1, format_spec=None)]):
+                path = inner
+            case _:
+                return path
 
 
 def folder(path: ast.expr) -> ast.expr | None:

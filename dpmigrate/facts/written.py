@@ -227,4 +227,4 @@ def _makes(script: Script, call: ast.Call) -> bool:
     name, dotted = last(call.func), script.names.dotted(call.func)
     if dotted in _MAKE or (name in _EXTRACT and not dotted):
         return True
-    return fetches(script.names, call) or (changes_files(script.roles, call) and name not in REMOVE)
+    return fetches(script.names, call) or (changes_files(script.roles, call) and name not in REMOVE) or saves(script, call)

@@ -266,6 +266,7 @@ class FileCall:
             return True
         if all(isinstance(a, Const) for a in v):
             return False
+        path = bare(path)
         made = list(self._bound(path))
         if any(isinstance(e, ast.Call) and last(e.func) in ("BytesIO", "StringIO") for e in made):
             return False

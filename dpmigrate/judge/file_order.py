@@ -235,12 +235,11 @@ def _told_to_a_command(m: Judged, given: ast.expr, frame: Frame) -> set[str]:
 def _saved(m: Judged, name: str, arguments: Arguments, node: ast.Call, frame: Frame) -> Iterator[Deed]:
     """What other calls write or read, by their names."""
     call = FileCall(m, name, arguments, node, frame)
-    written = [e for e, _ in call.written()]
-    for path in written:
-        yield from _all(WRITTEN, m.forms.of(bare(path), frame))
-    if not written:
-        for path, _ in call.read():
-            yield from _all(READ, m.forms.of(bare(path), frame))
+    written = list(call.written())
+    for path, v in written or call.read():
+        text = known(v)
+        forms = {text} if isinstance(text, str) else m.forms.of(bare(path), frame)
+        yield from _all(WRITTEN if written else READ, forms)
 
 
 def _all(what: str, forms: Iterable[str], *, tree: bool = False) -> Iterator[Deed]:

@@ -19,7 +19,7 @@ from dpmigrate.judge.path_overlap import is_hole
 from dpmigrate.spelt_paths import last
 
 #: steps from a name to what it is given
-DEPTH = 8
+DEPTH = 14
 #: forms of one path
 FORMS = 6
 #: functions and methods that give the path which they are given, in another spelling
@@ -128,6 +128,10 @@ class Forms:
         if word in ("with_suffix", "with_name") and receiver is not None and args:
             stems = [f.rpartition("/")[0] + "/" if word == "with_name" else f.rpartition(".")[0] for f in self._of(receiver, at, depth - 1)]
             return _products([stems, self._of(args[0], at, depth - 1)])
+        if word == "replace" and receiver is not None and len(args) == 2:
+            old, new = (a.value if isinstance(a, ast.Constant) else None for a in args)
+            if isinstance(old, str) and isinstance(new, str) and old:
+                return [_replaced(f, old, new) for f in self._of(receiver, at, depth - 1)]
         if word == "pop" and receiver is not None:
             return self._items(receiver, at, depth - 1)
         if word in _SAME:
@@ -195,7 +199,12 @@ class Forms:
     def _named(self, node: ast.Name, at: Context, depth: int) -> list[str]:
         function, context = at
         loops, given = self._index.of_name(node.id, function), self._bound(node.id, at)
-        found: list[str] = [f for e in loops for f in self._items(e, at, depth - 1)]
+        outside = at
+        if isinstance(function, ast.Lambda):  # what it is given is made in the function that it stands in
+            outside = (self._index.function_of(function), -1)
+            if not loops:
+                return self._named(node, outside, depth - 1) if depth > 1 else [self._hole(node, at)]
+        found: list[str] = [f for e in loops for f in self._items(e, outside, depth - 1)]
         for e in given:
             if not any(isinstance(n, ast.Name) and n.id == node.id for n in ast.walk(e)) and not (isinstance(e, ast.Constant) and e.value is None):
                 found += self._of(e, at, depth - 1)
@@ -258,6 +267,12 @@ def _products(parts: list[list[str]]) -> list[str]:
     for part in parts:
         found = [f + p for f in found for p in part][:FORMS]
     return found
+
+
+def _replaced(form: str, old: str, new: str) -> str:
+    """A form with another text in place of one; what its holes hold is not known."""
+    parts = re.split(r"(\{[^{}]*\})", form)
+    return "".join(p if p.startswith("{") else p.replace(old, new) for p in parts)
 
 
 def _part(form: str, parent: bool) -> str:

@@ -51,6 +51,7 @@ class Index:
             self.calls.setdefault(last(node.func), []).append(node)
             if isinstance(node.func, ast.Attribute) and node.func.attr == "append" and node.args:
                 self.grown.setdefault(last(node.func.value), []).append(node.args[0])
+            self._handed(node)
         elif isinstance(node, ast.FunctionDef):
             self.functions.setdefault(node.name, []).append(node)
             if cls is not None:
@@ -59,6 +60,22 @@ class Index:
         holder = node if isinstance(node, ast.ClassDef) else None
         for child in ast.iter_child_nodes(node):
             self._walk(child, inner, holder)
+
+    def _handed(self, call: ast.Call) -> None:
+        """``sorted(paths, key=lambda p: …)``, ``paths.sort(key=lambda p: …)``, ``filter(lambda p: …, paths)``: a lambda that is given each item."""
+        keys = [k.value for k in call.keywords if k.arg == "key" and isinstance(k.value, ast.Lambda)]
+        word, args = last(call.func), call.args
+        if keys and word in ("sorted", "max", "min", "natsorted") and len(args) == 1:
+            over: ast.expr | None = args[0]
+        elif keys and word == "sort" and isinstance(call.func, ast.Attribute):
+            over = call.func.value
+        elif word in ("map", "filter") and len(args) == 2 and isinstance(args[0], ast.Lambda):
+            keys, over = [args[0]], args[1]
+        else:
+            return
+        for one in keys:
+            if len(one.args.args) == 1 and over is not None:
+                self._loops.setdefault((one, one.args.args[0].arg), []).append(over)
 
     def _assigned(self, target: ast.expr, value: ast.expr, function: ast.AST | None) -> None:
         if isinstance(target, ast.Name):

@@ -166,7 +166,8 @@ def distribute(loader: DataLoader[Any], keep_batch_size: bool = False) -> DataLo
     return clone
 
 
-_PASSES: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+#: how many passes over a data set have begun, by its id: two that are equal are not one, and tensors cannot even be asked
+_PASSES: dict[int, tuple[weakref.ref[Any], int]] = {}
 #: data sets, numbered as they are met: one that is made anew for each pass gets another order each time
 _MET = itertools.count(1)
 
@@ -187,11 +188,14 @@ def next_epoch(loader: Any) -> Any:
 
 def _pass_of(data: Any, epoch: int) -> int:
     """The number of the pass that begins over the data set, at least ``epoch``."""
+    key = id(data)
     try:
-        before = _PASSES.get(data)
-        _PASSES[data] = epoch = max(epoch, next(_MET) if before is None else before + 1)
+        kept = weakref.ref(data, lambda _: _PASSES.pop(key, None))
     except TypeError:  # a list cannot be known again in another loader
-        epoch = max(epoch, next(_MET))
+        return max(epoch, next(_MET))
+    before = _PASSES.get(key)
+    epoch = max(epoch, next(_MET) if before is None else before[1] + 1)
+    _PASSES[key] = kept, epoch
     return epoch
 
 

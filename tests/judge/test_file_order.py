@@ -75,6 +75,11 @@ def test_reading_what_rank_0_has_just_written(first: str, then: str) -> None:
     [
         ("x = read('a.npy')", "write('a.npy')"),
         ("x = read('a.npy')", "remove('a.npy')"),
+        ("found = sorted(ddp.from_main(list(Path(out).glob('*.pt'))), key=lambda p: p.stat().st_mtime)", "if ddp.is_main():\n    found[0].unlink()"),
+        ("found = ddp.from_main(glob.glob(out + '/*.pt'))\nfound.sort(key=lambda p: os.path.getmtime(p))", "if ddp.is_main():\n    os.remove(found[0])"),
+        ("found = ddp.from_main(glob.glob(out + '/*.pt'))\nx = list(map(lambda p: torch.load(p), found))", "if ddp.is_main():\n    os.remove(found[0])"),
+        ("name = 'a.npy'\nx = read(name)", "write(name.replace('.txt', '.npy'))"),
+        ("x = read(f'{out}/a.npy')", "write(f'{out}/a.txt'.replace('.txt', '.npy'))"),
         ("x = list(os.scandir(out))", "remove(os.path.join(out, 'a.npy'))"),
         ("x = np.load(os.path.join(out, 'parts', 'a.npy'))", "if ddp.is_main():\n    shutil.rmtree(out)"),
         ("saver = Saver(out)\nx = saver.load()", "saver.save()"),
@@ -113,6 +118,8 @@ def test_answers_that_come_too_late(question: str, then: str) -> None:
         "with ddp.main_first():\n    if not os.path.exists('a.npy'):\n        np.save('a.npy', 3)\nx = read('a.npy')",
         "if ddp.is_main():\n    np.save('a.npy', 3)\n    x = np.load('a.npy')",
         "write(out)\nx = read(os.environ['IN'])",
+        "name = 'a.txt'\nx = read(name)\nwrite(name.replace('.txt', '.npy'))",
+        "x = read(f'{out}/a.txt')\nwrite(f'{out}/a.txt'.replace('.txt', '.npy'))",
     ],
 )
 def test_what_is_in_order(last: str) -> None:

@@ -222,3 +222,14 @@ def test_functions_that_are_handed_on_make_files() -> None:
     defs = "def store(p):\n    np.save(p, 3)\ndef make(paths):\n    Parallel(2)(delayed(store)(p) for p in paths)"
     parts = {"imports": f"{_IMPORTS}\nfrom joblib import Parallel, delayed", "defs": defs, "setup": "if not os.path.exists('a'):\n    make(['a'])"}
     assert "with ddp.main_first():" in after(**parts)
+
+
+@pytest.mark.parametrize("question", ["path.exists()", "Path.exists(path)", "os.path.exists(path)", "path.is_file()"])
+@pytest.mark.parametrize("path", ["str(path)", "path", "path.as_posix()", "f'{path}'", "'vocabulary.json'"])
+def test_what_an_object_of_a_library_saves(question: str, path: str) -> None:
+    """Of no table: ``save`` with a path that all ranks have makes a file."""
+    imports = f"{_IMPORTS}\nfrom tokenizers import Tokenizer\nfrom tokenizers.models import WordLevel"
+    defs = f"def vocabulary(name):\n    path = Path('vocabulary_' + name)\n    if not {question}:\n        made = Tokenizer(WordLevel())\n"
+    defs += f"        made.save({path})\n    else:\n        made = Tokenizer.from_file(str(path))\n    return made"
+    text = whole(imports=imports, defs=defs, setup="made = vocabulary('en')")
+    assert f"    with ddp.main_first():\n        if not {question}:" in text

@@ -229,7 +229,7 @@ def test_a_function_that_gives_the_model_back_in_a_branch(given: str, model: str
 def test_names_that_begin_with_that_of_the_wrapper() -> None:
     """Which parameters a branch picks by ``module.fc`` goes by the wrapper: the model is not taken out of it there."""
     picked = "[p for n, p in model.named_parameters() if n.startswith('module.fc')]"
-    assert "DPM904" in {code for code in codes(_FACTORY.format(given=f"model, {picked}"), "args = parser.parse_args()\nmodel, given = build(args)")}
+    assert "DPM904" in set(codes(_FACTORY.format(given=f"model, {picked}"), "args = parser.parse_args()\nmodel, given = build(args)"))
 
 
 def codes(defs: str, model: str) -> list[str]:

@@ -182,6 +182,5 @@ def test_a_function_that_hands_the_model_back() -> None:
 
 @pytest.mark.parametrize("given", ["nn.Sequential(net)", "net if train else Net()", "(net := Net())"])
 def test_a_function_that_gives_another_model(given: str) -> None:
-    parts = {"epochs": "if True:", "batches": "if True:", "step": "model = fit(model, loader, optimizer)"}
-    text = program(defs=_MODES.format(given=given), **parts)
+    text = program(defs=_MODES.format(given=given), epochs="if True:", batches="if True:", step="model = fit(model, loader, optimizer)")
     assert any(f.severity is Severity.BLOCKER for f in findings(text))

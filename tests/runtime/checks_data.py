@@ -412,3 +412,6 @@ def next_epochs() -> None:
     sets = [TensorDataset(torch.arange(64)) for _ in range(2)]
     orders_anew = [str(everyone(batches(ddp.next_epoch(ddp.distribute(DataLoader(one, batch_size=4, shuffle=True)))))) for one in sets]
     assert orders_anew[0] != orders_anew[1]
+    rows: Any = torch.arange(64)  # a tensor is a data set of its rows
+    of_rows = [str(everyone(batches(ddp.next_epoch(ddp.distribute(DataLoader(rows, batch_size=4, shuffle=True)))))) for _ in range(3)]
+    assert len(set(of_rows)) == 3
