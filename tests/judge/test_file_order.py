@@ -76,7 +76,7 @@ def test_reading_what_rank_0_has_just_written(first: str, then: str) -> None:
         ("x = read('a.npy')", "write('a.npy')"),
         ("x = read('a.npy')", "remove('a.npy')"),
         ("found = sorted(ddp.from_main(list(Path(out).glob('*.pt'))), key=lambda p: p.stat().st_mtime)", "if ddp.is_main():\n    found[0].unlink()"),
-        ("found = ddp.from_main(glob.glob(out + '/*.pt'))\nfound.sort(key=lambda p: os.path.getmtime(p))", "if ddp.is_main():\n    os.remove(found[0])"),
+        ("found = list(ddp.from_main(glob.glob(out + '/*.pt')))\nfound.sort(key=lambda p: os.path.getmtime(p))", "if ddp.is_main():\n    os.remove(found[0])"),
         ("found = ddp.from_main(glob.glob(out + '/*.pt'))\nx = list(map(lambda p: torch.load(p), found))", "if ddp.is_main():\n    os.remove(found[0])"),
         ("name = 'a.npy'\nx = read(name)", "write(name.replace('.txt', '.npy'))"),
         ("x = read(f'{out}/a.npy')", "write(f'{out}/a.txt'.replace('.txt', '.npy'))"),
