@@ -224,9 +224,18 @@ def expand_as(site: Site) -> Value:
     if found is None:
         first = site.flat(site.get(0) or ())
         equal = placement_of(first).kind in placements.EQUAL
-        made = other.placement if equal else placements.PER_RANK
-        return derivation.derived(site.word, made, [first], site.node, axes=other.axes, keep_axes=False)
+        p = other.placement if equal else placements.PER_RANK
+        made = derivation.derived(site.word, p, [first], site.node, axes=other.axes, keep_axes=False)
+        return beside(made, [other]) if equal else made
     return _like_rows(site, found, other)
+
+
+def beside(made: Value, others: list[Data]) -> Value:
+    """What all ranks have, laid out once for each row of other tensors: no number of those is in it,
+    but the rows are as many as the turn under way, or all ranks, have samples.
+    """
+    turn, every = all(d.turn for d in others), any(d.every for d in others)
+    return tuple(a._replace(turn=turn, every=every) if isinstance(a, Data) else a for a in made)
 
 
 def _like_rows(site: Site, found: Data, other: Data) -> Value:

@@ -5,10 +5,12 @@
 from __future__ import annotations
 
 from dpmigrate.execution import arithmetic, broadcasting, derivation, placements
-from dpmigrate.execution.values import Value, const, placement_of
+from dpmigrate.execution.placements import Kind
+from dpmigrate.execution.values import Value, const, data, placement_of
 from dpmigrate.library.axes import dims_of, on_axis, one_dim, rows_of
 from dpmigrate.library.shapes import plain
 from dpmigrate.library.sites import Site
+from dpmigrate.library.sizes import beside
 
 
 def select(site: Site) -> Value:
@@ -57,9 +59,12 @@ def broadcast(site: Site) -> Value:
     parts = [site.flat(v) for v in site.arguments.positional]
     p = placements.elementwise(broadcasting.aligned(parts))
     axes = broadcasting.axes_of(parts)
-    each = [
-        derivation.derived(site.word, p, [v], site.node, axes=axes, keep_axes=False) for v in parts
-    ]
+    rows = [d for v in parts for d in data(v) if d.placement.kind is Kind.ROWS]
+    each = []
+    for v in parts:
+        made = derivation.derived(site.word, p, [v], site.node, axes=axes, keep_axes=False)
+        spread = p.kind is Kind.ROWS and placement_of(v).kind in placements.EQUAL
+        each.append(beside(made, rows) if spread else made)
     return site.m.listed(each, site.node, site.frame)
 
 

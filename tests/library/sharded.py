@@ -93,14 +93,16 @@ class Claim:
     parts: list[tuple[str, Placement, Data | None]] = field(default_factory=list)
 
 
-def claimed(expression: str, *, axes: bool) -> Claim:
-    """The engine's value of an expression; with or without knowing how many axes x and y have."""
+def claimed(expression: str, *, axes: bool, turn: bool = False) -> Claim:
+    """The engine's value of an expression; with or without knowing how many axes x and y have. ``turn``:
+    the samples are those of a batch that a rank has whole, in a turn of its own.
+    """
     execution = Execution(_program(), Tables()).run()
     module = next(o for o in execution.heap.objects.values() if o.kind == "pymodule")
-    rows = Data("tensor", placements.rows(), axes=2 if axes else None)
+    rows = Data("tensor", placements.rows(), axes=2 if axes else None, turn=turn)
     weight = execution.heap.new("parameter", "w", None, 0)
     w = Data("tensor", placements.UNIFORM, "whole", reached=frozenset([weight.number]), axes=2)
-    t = Data("tensor", placements.rows(), axes=1)
+    t = Data("tensor", placements.rows(), axes=1, turn=turn)
     for name, held in (("x", rows), ("y", rows), ("t", t), ("w", w)):
         execution.heap.write((module.number, name), value(held))
     frame = Frame(module.number, Names(), (), module.number, 0, slot=len(execution.control))

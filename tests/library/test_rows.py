@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from dpmigrate.execution.placements import Kind
-from dpmigrate.execution.values import Value
+from dpmigrate.execution.values import Value, data
 from dpmigrate.library.registry import TABLES
 from dpmigrate.library.sites import Row
 from tests.library.sharded import Broken, claimed, dealt, given, gradients, hold, pairs, placed, run
@@ -55,6 +55,14 @@ def test_what_the_engine_says_of_an_example_holds(expression: str) -> None:
                     hold(p, total, ours, dealing)
         if axes:
             _gradient_holds(expression, numbers, whole, claim.value)
+
+
+@pytest.mark.parametrize("expression", EXAMPLES)
+def test_what_is_made_of_the_batch_of_a_turn_is_that_turn_s(expression: str) -> None:
+    """Also where the batch says no more than how many rows there are."""
+    said = claimed(expression, axes=True, turn=True).value
+    lying = (Kind.ROWS, Kind.SIZE, Kind.TERM, Kind.PARTIAL)
+    assert all(d.turn for d in data(said, deep=True) if d.placement.kind in lying)
 
 
 def _gradient_holds(
