@@ -19,6 +19,7 @@ from dpmigrate.facts.carried import Carried, Start
 from dpmigrate.facts.counters import Counter, Counting, collected
 from dpmigrate.facts.filled import Fills
 from dpmigrate.facts.loops import BatchLoop
+from dpmigrate.facts.losses import Norm, differentiated
 from dpmigrate.facts.names import FunctionNode, Names, of_self
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.numbers import Numbers
@@ -112,9 +113,29 @@ def _losses(script: Script, loop: BatchLoop) -> dict[str, bool]:
     """The names of the losses, each with whether it is a sum; without those that are a sum here and a mean there."""
     found: dict[str, set[bool]] = {}
     for b in script.loop_backwards(loop):
-        for name in script.losses.names_of(b):
-            found.setdefault(name, set()).add(script.sums(b))
+        summed, inside = script.sums(b), _sums_inside(script, b)
+        for name in script.losses.names_of(b) - _counts_inside(b):
+            found.setdefault(name, set()).add(summed or name in inside)
     return {name: kinds.pop() for name, kinds in found.items() if len(kinds) == 1}
+
+
+def _sums_inside(script: Script, backward: ast.Call) -> set[str]:
+    """The sums over the batch that a loss is made of which is none: ``(total / count).backward()``. Of a loss with
+    terms that are written as sums of all ranks nothing is said.
+    """
+    loss = differentiated(backward)
+    if isinstance(loss, ast.Name) or script.losses.sums_in(backward):
+        return set()
+    read = (n for n in walk(loss) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
+    return {n.id for n in read if script.losses.norm(n).norm is Norm.SUM and not script.whole(n) and not script.of_all_samples(n)}
+
+
+def _counts_inside(backward: ast.Call) -> set[str]:
+    """The names by which a loss is divided, and which are no part of it."""
+    loss = differentiated(backward)
+    divisors = [n.right for n in walk(loss) if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Div | ast.FloorDiv)]
+    below = [n for d in divisors for n in walk(d) if isinstance(n, ast.Name)]
+    return {n.id for n in below} - {n.id for n in walk(loss) if isinstance(n, ast.Name) and n not in below}
 
 
 def _counters(script: Script, loop: BatchLoop, count: Counting, losses: Mapping[str, bool], found: Totals) -> list[str]:

@@ -48,6 +48,29 @@ def test_found_and_fixed(add: str, start: str, line: str, module_level: bool) ->
     assert after(**parts) == [line]
 
 
+_SUMS = "loss = F.cross_entropy(model(x), y, reduction='sum', ignore_index=9)\nn = (y != 9).sum().item()\n{}\noptimizer.step()\n"
+
+
+@pytest.mark.parametrize(
+    "differentiated",
+    [
+        "(loss / max(n, 1) / 4).backward()",
+        "(loss / n).backward()",
+        "(loss / x.size(0)).backward()",
+    ],
+)
+def test_a_sum_that_is_divided_where_it_is_differentiated_stays_one(differentiated: str) -> None:
+    parts = {"epoch_start": "total = count = 0", "epoch_end": "print(total / max(1, count))"}
+    step = _SUMS.format(differentiated) + "total += loss.item()\ncount += n"
+    assert "total, count = ddp.sum_all(total, count)" in after(**parts, step=step)
+
+
+def test_a_mean_that_is_divided_where_it_is_differentiated_stays_one() -> None:
+    step = STEP.replace("loss.backward()", "(loss / accumulate).backward()")
+    assert "(loss / accumulate).backward()" in step
+    assert after(epoch_start="total = 0", step=step + "total += loss.item()", epoch_end="print(total)") == ["total = ddp.mean_all(total)"]
+
+
 @pytest.mark.parametrize(
     ("begun", "lines"),
     [
