@@ -22,7 +22,9 @@ correct = ddp.sum_all(correct)
 ```
 
 Where every rank evaluates the full set, BatchNorm's running statistics are made rank 0's first (`ddp.sync_buffers(model)`),
-as they are before a split evaluation.
+as they are before a split evaluation. A loop over the training loader that needs all batches (running statistics taken anew) gets
+`ddp.whole(loader)`; where the variable is bound to something made of the loader before (`if part: loader = islice(loader, n)`), it stands
+before that: `loader = ddp.whole(loader)`.
 
 ## When it is not fixed
 When the loop prints, writes, gives batches to an object of a library that keeps them (a metric of torchmetrics), leaves early, uses the number of the batch,
@@ -36,6 +38,7 @@ from collections.abc import Iterator
 
 from dpmigrate.edit import After, Before, Edit, Wrap
 from dpmigrate.facts.evaluation import Evaluation, Way
+from dpmigrate.facts.remade import remade_after
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
@@ -61,6 +64,9 @@ def _edits(script: Script, found: Evaluation) -> Iterator[Edit]:
     if found.split:
         blocks = ", blocks=True" if found.way is Way.BLOCKS else ""
         yield Wrap(script.span(loop.source), f"{script.ddp}.shard({{}}{blocks})")
+    elif found.undivided and (first := remade_after(script.roles, loop)) is not None:
+        statement, name = first  # what is made of it afterwards is made of all batches
+        yield Before(script.span(statement), f"{name} = {script.ddp}.whole({name})")
     elif found.undivided:
         yield Wrap(script.span(loop.source), f"{script.ddp}.whole({{}})")
     if found.sums:

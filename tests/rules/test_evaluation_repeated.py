@@ -215,3 +215,41 @@ def test_the_buffers_of_a_model_whose_forward_is_called() -> None:
     """It is the model that has them, and not the method."""
     body = "out = model.forward(a)\nprint(out)"
     assert "ddp.sync_buffers(model)" in after(net="", model=_BN, end=_loop(body))
+
+
+_ANEW = "def refresh(loader, net, part=None):\n    count = len(loader)\n    net.train()\n    with torch.no_grad():\n{}        for a, b in loader:\n            net(a)\n{}"
+_PART = "        if part is not None:\n            count = int(count * part)\n            loader = itertools.islice(loader, count)\n"
+_BAR = "        loader = tqdm(loader, total=count)\n"
+
+
+@pytest.mark.parametrize(
+    ("made", "end", "before"),
+    [
+        pytest.param(_PART, "", "        if part is not None:", id="a part"),
+        pytest.param(_PART + _BAR, "    print(len(loader.dataset))\n", "        if part is not None:", id="both, and the number of samples"),
+    ],
+)
+def test_the_training_loader_is_whole_before_something_is_made_of_it(made: str, end: str, before: str) -> None:
+    got = whole(
+        imports="import itertools\nfrom tqdm import tqdm", model=_BN, defs=_ANEW.format(made, end), end="average = nn.Linear(8, 2)\nrefresh(loader, average, 0.5)"
+    )
+    assert f"        loader = ddp.whole(loader)\n{before}" in got and "in loader:" in got
+
+
+def test_the_training_loader_is_whole_where_its_bar_is_made() -> None:
+    got = whole(imports="from tqdm import tqdm", model=_BN, defs=_ANEW.format(_BAR, ""), end="average = nn.Linear(8, 2)\nrefresh(loader, average)")
+    assert "loader = tqdm(ddp.whole(loader), total=count)" in got
+
+
+@pytest.mark.parametrize(
+    ("made", "end"),
+    [
+        pytest.param(_PART, "    for a, b in loader:\n        print(a)\n", id="another loop"),
+        pytest.param(_PART, "    show(loader)\n", id="handed on"),
+        pytest.param("        if part:\n            loader = val_loader\n", "", id="another loader"),
+    ],
+)
+def test_a_variable_that_anything_else_reads_is_left_as_it_is(made: str, end: str) -> None:
+    defs = "def show(loader):\n    print(next(iter(loader)))\nval_loader = None\n" + _ANEW.format(made, end)
+    got = whole(imports="import itertools", model=_BN, defs=defs, end="average = nn.Linear(8, 2)\nrefresh(loader, average, 0.5)")
+    assert "loader = ddp.whole(loader)" not in got
