@@ -65,6 +65,18 @@ def codes(outcome: Outcome) -> set[str]:
         pytest.param("", "F.mse_loss(p, t) * (p.abs().mean() + 1)", ["ddp.batch_mean(F.mse_loss(p, t)) * ddp.batch_mean(p.abs().mean() + 1)"], id="a product of means"),
         pytest.param("", "10 * torch.log10(F.mse_loss(p, t) / t.max(1)[0].mean())", ["ddp.batch_mean(F.mse_loss(p, t)) / "], id="the logarithm of a quotient"),
         pytest.param(
+            "def overlap(p, t):\n    found = (2 * (p * t).sum() + 1) / ((p + t).sum() + 1)\n    if found > 1:\n        raise ValueError('range')\n    return found",
+            "1 - overlap(p, t)",
+            ["(ddp.batch_sum(2 * (p * t).sum()) + 1) / (ddp.batch_sum((p + t).sum()) + 1)"],
+            id="a quotient that is tested for its range",
+        ),
+        pytest.param(
+            "def overlap(p, t):\n    found = (2 * (p * t).sum() + 1) / ((p + t).sum() + 1)\n    return found if found < 0.5 else found**2",
+            "1 - overlap(p, t)",
+            ["(ddp.batch_sum(2 * (p * t).sum()) + 1) / (ddp.batch_sum((p + t).sum()) + 1)"],
+            id="another loss by the quotient of all samples",
+        ),
+        pytest.param(
             "def masked(error, mask, least=1e-6):\n    return (error * mask).sum() / mask.sum().clamp_min(least)",
             "masked((p - t).abs(), (t > 0.5).float())",
             ["ddp.batch_sum((error * mask).sum()) / ddp.batch_sum(mask.sum()).clamp_min(least)"],

@@ -175,6 +175,8 @@ class Control(ABC):
                 case Data():
                     if atom.placement.kind in (Kind.ZERO, Kind.UNIFORM, Kind.SIZE):
                         continue
+                    if atom.whole and atom.placement == placements.MEAN:
+                        continue  # the runtime gives every rank the same number, to the last bit
                     origin = atom.origin or Origin(node, "condition")
                     if atom.placement.kind is not Kind.UNKNOWN:
                         return Parting(origin, True, in_turn=atom.turn, sources=atom.sources, marks=atom.marks)

@@ -85,13 +85,12 @@ def weighted_mean(loss: torch.Tensor, weight: Any) -> torch.Tensor:
     sums = torch.stack([torch.where(counts, loss.detach().double() * mine, 0.0).reshape(()), mine.reshape(())]).to(wire())
     with meeting("ddp.weighted_mean"):
         all_losses, whole = (part.to(loss.device) for part in total(sums))
+    # the same to the last bit on every rank, so that tests by it fall out alike
+    value = (all_losses / whole).to(loss.dtype).reshape(loss.shape)
     if not counts:
         # nothing of the graph counts, and 0 * NaN is NaN: the gradients are 0, but every parameter must have its turn
-        share = torch.nan_to_num(loss) * 0
-    else:
-        share = loss * (mine * world_size() / whole).to(loss.dtype)
-    value: torch.Tensor = share + ((all_losses / whole).to(loss.dtype) - share.detach())
-    return value
+        return _whole(torch.nan_to_num(loss), value, 0.0)
+    return _whole(loss, value, (mine * world_size() / whole).to(loss.dtype))
 
 
 def batch_sum(value: Any) -> Any:
@@ -176,7 +175,7 @@ def _of_all(value: Any, parts: int, name: str) -> Any:
     return _whole(value, result, world / parts) if value.requires_grad else result
 
 
-def _whole(mine: torch.Tensor, whole: torch.Tensor, times: float) -> torch.Tensor:
+def _whole(mine: torch.Tensor, whole: torch.Tensor, times: float | torch.Tensor) -> torch.Tensor:
     made: torch.Tensor = _Whole.apply(mine, whole, times)  # type: ignore[no-untyped-call]
     return made
 
@@ -185,7 +184,7 @@ class _Whole(torch.autograd.Function):
     """What all ranks have, with a number of times the gradient of this rank's part."""
 
     @staticmethod
-    def forward(ctx: Any, mine: torch.Tensor, whole: torch.Tensor, times: float) -> torch.Tensor:
+    def forward(ctx: Any, mine: torch.Tensor, whole: torch.Tensor, times: float | torch.Tensor) -> torch.Tensor:
         ctx.times = times
         return whole.clone()
 

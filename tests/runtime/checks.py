@@ -228,6 +228,10 @@ def weighted_means() -> None:
     found: Any = weight.grad
     assert (found.item() == 0) == last
     assert all(one == everyone(loss.item())[0] for one in everyone(loss.item()))
+    # to the last bit: tests by it have to fall out alike
+    for i in range(50):
+        mine_alone = torch.tensor(0.1 * (i + 1) / (mine + 1.7), requires_grad=True)
+        assert len(set(everyone(ddp.weighted_mean(mine_alone, 3 + mine).item()))) == 1
     if world > 1:
         raises(ValueError, "one loss and one weight", lambda: ddp.weighted_mean(torch.ones(2), 1))
         raises(ValueError, "one loss and one weight", lambda: ddp.weighted_mean(torch.ones(()), torch.ones(2)))
