@@ -20,9 +20,11 @@ _GO_THROUGH = ("?.enumerate", "?.zip", "?.iter", "?.map", "?.dict.fromkeys", "co
 #: methods of lists and texts that take their argument in its order
 _TAKE = frozenset({"extend", "extendleft", "join"})
 _VIEWS = frozenset({"keys", "items"})  # of dicts: the difference of two is a set
-#: what gives the same whatever the order; ``sorted``, ``max`` and ``min`` by a key leave those that are alike in theirs
+#: what gives the same whatever the order, a sum where it is one of integers; ``sorted``, ``max`` and ``min`` by a key leave those that are alike in theirs
 _ORDERLESS = ("?.len", "?.set", "?.frozenset", "?.sum", "?.any", "?.all")
 _ORDERLESS_WITHOUT_KEY = ("?.sorted", "?.max", "?.min")
+#: functions that give numbers which are rounded
+_ROUNDED = frozenset({"float", "log", "log2", "log10", "log1p", "exp", "sqrt", "mean", "item"})
 _DEPTH = 8  # variables, attributes and functions between a set and its use
 
 
@@ -118,7 +120,20 @@ def _sorted_next(roles: Roles, stmt: ast.Assign) -> bool:
 
 def _forgets(roles: Roles, call: ast.Call) -> bool:
     called = roles.names.dotted(call.func)
+    if called == "?.sum" and call.args and _rounded(call.args[0]):
+        return False
     return called in _ORDERLESS or (called in _ORDERLESS_WITHOUT_KEY and not any(k.arg == "key" for k in call.keywords))
+
+
+def _rounded(node: ast.expr) -> bool:
+    """Whether what is added up is rounded, as far as its text says: the last digit of such a sum depends on the order, and so may what is sorted by it."""
+    each = node.elt if isinstance(node, ast.GeneratorExp | ast.ListComp) else None
+    for n in ast.walk(each) if each is not None else ():
+        if isinstance(n, ast.Div) or (isinstance(n, ast.Constant) and isinstance(n.value, float)):
+            return True
+        if isinstance(n, ast.Call) and last(n.func) in _ROUNDED:
+            return True
+    return False
 
 
 def is_set(roles: Roles, node: ast.AST | None, depth: int = _DEPTH) -> bool:

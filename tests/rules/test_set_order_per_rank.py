@@ -25,6 +25,7 @@ _LABELS = "labels = ['b', 'a', 'b']"
         pytest.param("import lib\nc = lib.list(set(labels))", id="another library's list"),
         pytest.param("import numpy as np\nnp.save('a', list(set(labels)))", id="only rank 0 runs it"),
         pytest.param("n = sum(len(w) for w in set(labels))", id="a sum"),
+        pytest.param("n = sum(1 for w in set(labels))", id="a count"),
         pytest.param("n = {w.upper() for w in list(set(labels))}", id="another set"),
         pytest.param("s = set(labels)\ns = sorted(s)\nc = {w: i for i, w in enumerate(s)}", id="the name means a sorted list by then"),
         pytest.param("s = load()\nc = list(s | {'a'})", id="an operand that may be no set"),
@@ -167,3 +168,17 @@ def test_where_rank_0_goes_first_it_cannot_wait() -> None:
 
 def test_refused_where_perhaps_not_all_ranks_come() -> None:
     assert refused("DPM208", setup="try:\n    open('f')\nexcept OSError:\n    c = list(set('ab'))") == ["list(set('ab'))"]
+
+
+@pytest.mark.parametrize(
+    "each",
+    [
+        pytest.param("1 / counts[w]", id="a quotient"),
+        pytest.param("0.5 * counts[w]", id="a part"),
+        pytest.param("math.log(counts[w])", id="a logarithm"),
+    ],
+)
+def test_a_sum_that_is_rounded(each: str) -> None:
+    """Its last digit depends on the order, and so may what is sorted by it."""
+    setup = f"{_LABELS}\nimport math\ncounts = {{'a': 3, 'b': 7}}\nown = set(labels)\nscore = sum({each} for w in own)"
+    assert f"score = sum({each} for w in ddp.from_main(list(own)))" in after(setup=setup)
