@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from abc import abstractmethod
 from collections.abc import Iterator
+from functools import cached_property
 
 from dpmigrate.execution import divergence, identity
 from dpmigrate.execution.arguments import Arguments
@@ -133,16 +134,41 @@ class AttributeParts(LookupParts):
         found = self._else_of(made, name, node, frame)
         if found is not None:
             return found
-        if frame.arms and self._lacks_name(made, name):
+        if frame.arms and self._lacks_name(made, name, node):
             self.event("no attribute", node, frame, owner=value(Ref(made.number)), name=const(name))
             self.fails("AttributeError")
             return NOTHING  # as of a name that nothing binds: this way ends here, another one goes on
         return self.miss(_missing(made, name), node, frame)
 
-    def _lacks_name(self, made: Object, name: str) -> bool:
-        """Whether a module of the program has no such name, whatever any file of it does."""
-        computed = any(self.heap.read((made.number, n)) for n in ("__getattr__", ELEMENTS))
-        return made.kind == "pymodule" and name not in self.bindable and not computed
+    def _lacks_name(self, made: Object, name: str, node: ast.AST) -> bool:
+        """Whether a module of the program, or an object of one of its classes, has no such name,
+        whatever any file of it does.
+        """
+        if name in self.bindable or any(self.heap.read((made.number, n)) for n in ("__getattr__", ELEMENTS)):
+            return False
+        return made.kind == "pymodule" or (
+            made.kind == "instance" and isinstance(node, ast.Attribute) and self._only_named(made)
+        )
+
+    def _only_named(self, made: Object) -> bool:
+        """Whether an object has no attributes but those that the program names: its classes are
+        plain ones, and nothing sets attributes by computed names.
+        """
+        cls = self.class_of(made)
+        if cls is None or self.sets_by_name or self.method_of(made, "__getattribute__") is not None:
+            return False
+        parts: ClassParts = cls.extra
+        if parts.kinds or parts.foreign or parts.unknown:
+            return False
+        classes = [self.heap.objects[n] for n in parts.order]
+        nodes = [c.extra.node for c in classes]
+        plain = not any(n.decorator_list or n.keywords for n in nodes)
+        return plain and not any(self.heap.read((c.number, ELEMENTS)) for c in classes)
+
+    @cached_property
+    @abstractmethod
+    def sets_by_name(self) -> bool:
+        """Whether something in the files of the program sets attributes by names that it computes."""
 
     def _held_or_else(
         self, held: Value, shared: Value | None, made: Object, name: str, node: ast.AST, frame: Frame

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.objects import Object
-from dpmigrate.execution.scopes import Names, bindable
+from dpmigrate.execution.scopes import Names, bindable, sets_by_name
 from dpmigrate.execution.statements import StatementParts
 from dpmigrate.execution.values import (
     NOTHING,
@@ -59,6 +59,10 @@ class ModuleParts(StatementParts):
     @cached_property
     def bindable(self) -> Container[str]:
         return bindable(part.tree for part in self.program.parts)
+
+    @cached_property
+    def sets_by_name(self) -> bool:
+        return any(sets_by_name(n) for part in self.program.parts for n in ast.walk(part.tree))
 
     @property
     def _modules(self) -> dict[int, Object]:

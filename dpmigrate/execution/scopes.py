@@ -121,6 +121,21 @@ def bindable(trees: Iterable[ast.AST]) -> Container[str]:
     return found
 
 
+#: what sets attributes of objects under names that are computed
+_SETTERS = frozenset({"setattr", "__setattr__", "__dict__"})
+
+
+def sets_by_name(node: ast.AST) -> bool:
+    """Whether a node may set an attribute under a name that is computed."""
+    match node:
+        case ast.Name(id=name) if name in _SETTERS:
+            return True
+        case ast.Attribute(attr=name, ctx=context):
+            return name in _SETTERS or (name == "__class__" and not isinstance(context, ast.Load))
+    # parser.parse_args(namespace=options)
+    return isinstance(node, ast.keyword) and node.arg == "namespace"
+
+
 def parameters(args: ast.arguments) -> Iterator[ast.arg]:
     """All parameters, in order."""
     yield from (*args.posonlyargs, *args.args)

@@ -8,7 +8,7 @@ import pytest
 
 from dpmigrate.execution.arguments import Arguments, fits
 from dpmigrate.execution.placements import Kind
-from dpmigrate.execution.values import SETTING, data, placement_of
+from dpmigrate.execution.values import SETTING, const, data, placement_of
 from tests.execution.paper import executed, held
 
 _HEAD = """
@@ -209,3 +209,40 @@ def test_a_comprehension_over_lists_that_nothing_is_put_into() -> None:
     text = "def make():\n    kept = []\n    return kept\none = make()\nother = make()\nout = [k[0] for k in (one if which else other)]\n"
     ex = executed(f"{_HEAD}{text}")
     assert list(ex.trace.missed) == []
+
+
+_PICKS = """
+class Picks:
+    def fast(self, given):
+        return sorted(given)
+{method}
+    def run(self, given, way):
+        if way == "fast":
+            found = self.fast(given)
+        else:
+            found = self.thorough(given)
+        return found
+{after}
+picks = Picks()
+found = picks.run([3, 1], which)
+"""
+
+
+def test_a_method_that_no_file_gives_ends_its_branch() -> None:
+    m = executed(_HEAD + _PICKS.format(method="", after=""))
+    assert "Unknown" not in repr(held(m, "found"))
+
+
+@pytest.mark.parametrize(
+    ("method", "after"),
+    [
+        pytest.param("    def __getattr__(self, name):\n        return print\n", "", id="asked for otherwise"),
+        pytest.param("", "Picks.thorough = load(which)", id="bound to the class"),
+        pytest.param("", "setattr(Picks, which, sorted)", id="set by a computed name"),
+        pytest.param("", "@adds\nclass Picks(Picks):\n    pass", id="a decorator that may add it"),
+        pytest.param("", "class Picks(Picks, load(which)):\n    pass", id="a base that is not seen"),
+    ],
+)
+def test_a_method_that_something_may_give(method: str, after: str) -> None:
+    m = executed(_HEAD + "from somewhere import adds, load\n" + _PICKS.format(method=method, after=after))
+    assert not any(e for e in m.trace.of("no attribute") if e.values["name"] == const("thorough")) or "Unknown" in repr(held(m, "found"))
