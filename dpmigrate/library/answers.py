@@ -72,9 +72,9 @@ def _numbers(site: Site, given: list[Value]) -> Iterator[Data]:
 
 def _of_all_ranks(d: Data) -> bool:
     """Whether data were made of the samples of all ranks, and are the same on each; how long a rank's
-    own batch is padded is not.
+    own batch is padded is not, nor a mask of that size.
     """
-    if d.kind == "number" and d.placement.padded:
+    if d.placement.padded and (d.kind == "number" or (d.placement == placements.PADDED and not d.every)):
         return False
     return bool(d.sources) if d.placement.kind is Kind.UNIFORM else d.whole and d.placement == placements.MEAN
 

@@ -36,7 +36,7 @@ from dpmigrate.library.layer_table import BARE, LAYERS, implicit
 from dpmigrate.library.module_tree import owned
 from dpmigrate.library.modules import GIVES_LOSS, MODEL, ROUND
 from dpmigrate.library.reductions import along
-from dpmigrate.library.sequences import ATTENDING, CELLS, RECURRENT, attending, cell, recurrent
+from dpmigrate.library.sequences import ATTENDING, CELLS, RECURRENT, TRANSFORMER, attending, cell, recurrent, said_first
 from dpmigrate.library.sites import Site
 from dpmigrate.library.vision_parts import axes_given
 
@@ -50,6 +50,8 @@ def layer(site: Site) -> Value:
 
 #: layers that are made of copies of a layer that they are given
 _OF_COPIES = ("TransformerEncoder", "TransformerDecoder")
+#: the places among the arguments of ``nn.Transformer`` of parts that take the place of its own
+_CUSTOM = {"encoder": 7, "decoder": 8}
 
 
 def keep(site: Site, number: int) -> None:
@@ -60,6 +62,21 @@ def keep(site: Site, number: int) -> None:
     for name, held in named:
         own = copy_of(site, held) if name_of_layer in _OF_COPIES else held
         site.m.heap.write((number, f"={name}"), own)
+    if name_of_layer == TRANSFORMER:
+        _keep_halves(site, number)
+
+
+def _keep_halves(site: Site, number: int) -> None:
+    """The parts of ``nn.Transformer``, which may be called by themselves: all of its parameters are theirs."""
+    heap = site.m.heap
+    first = said_first(site, number, TRANSFORMER)
+    for word in _CUSTOM:
+        given = heap.read((number, f"=custom_{word}")) or heap.read((number, f"={_CUSTOM[word]}")) or NONE
+        if given == NONE:
+            half = site.m.heap.new("module", f"Transformer{word.capitalize()}", site.node, site.frame.context, key=(number, word))
+            heap.write((half.number, "=batch_first"), first)
+            given = value(Ref(half.number))
+        heap.write((number, word), given)
 
 
 def module_called(site: Site) -> Value | None:
@@ -137,22 +154,29 @@ def has_parameters(m: Execution, made: Object) -> bool:
     ``InstanceNorm2d(8)``.
     """
     name = foreign_name(m, made)
+    if name == TRANSFORMER:
+        return False  # they are those of its halves
     given = [m.heap.read((made.number, o)) for o in ("=affine", "=elementwise_affine")]
     if name.startswith("InstanceNorm") and not any(given):
         return False
     return name not in BARE and const(False) not in given
 
 
+def _learns(m: Execution, made: Object) -> bool:
+    """Whether a call of a layer of torch's uses parameters, its own or those of its halves."""
+    return has_parameters(m, made) or foreign_name(m, made) == TRANSFORMER
+
+
 def reached(v: Value, made: Object, site: Site) -> Value:
     """What a layer gives, in tuples and dictionaries as well: a gradient comes to its parameters."""
-    if made.kind == "criterion" or not has_parameters(site.m, made):
+    if made.kind == "criterion" or not _learns(site.m, made):
         return v
     return each_data(site.m, v, lambda d: data(reach(value(d), made, site))[0])
 
 
 def reach(v: Value, made: Object, site: Site) -> Value:
     """The data that a module makes: a gradient comes to its parameters."""
-    if made.kind == "criterion" or not has_parameters(site.m, made):
+    if made.kind == "criterion" or not _learns(site.m, made):
         return v
     if not site.grad():
         return cut(v)
@@ -161,6 +185,9 @@ def reach(v: Value, made: Object, site: Site) -> Value:
     if made.extra == MODEL:
         held = site.m.objects(site.m.heap.read((made.number, GIVES_LOSS)) or value(Ref(made.number)))
         parts = set().union(*(owned(site.m, o.number) for o in held))
+    elif foreign_name(site.m, made) == TRANSFORMER:
+        halves = [o for word in _CUSTOM for o in site.m.objects(site.m.heap.read((made.number, word)) or NOTHING)]
+        parts = set().union(*(owned(site.m, o.number) for o in halves))
     return tuple(
         a._replace(
             gradient="whole" if a.gradient == "none" and not frozen else a.gradient,

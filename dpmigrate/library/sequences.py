@@ -14,6 +14,7 @@ from dpmigrate.execution.placements import Kind, Placement
 from dpmigrate.execution.values import (
     NONE,
     NOTHING,
+    SETTING,
     Data,
     Origin,
     Value,
@@ -31,22 +32,23 @@ from dpmigrate.library.sites import PADDING, Site
 
 RECURRENT = ("LSTM", "GRU", "RNN")
 CELLS = ("LSTMCell", "GRUCell", "RNNCell")
+TRANSFORMER = "Transformer"
 ATTENDING = (
-    "MultiheadAttention", "Transformer", "TransformerEncoder", "TransformerDecoder",
+    "MultiheadAttention", TRANSFORMER, "TransformerEncoder", "TransformerDecoder",
     "TransformerEncoderLayer", "TransformerDecoderLayer",
 )  # fmt: skip
 #: the origin of last states that have gone through what a rank's batch is padded with
 _LAST = "last states over padding"
 #: the place of ``batch_first`` among the arguments of a layer
 _PLACES = {
-    "LSTM": 4, "GRU": 4, "RNN": 5, "MultiheadAttention": 8, "Transformer": 9,
+    "LSTM": 4, "GRU": 4, "RNN": 5, "MultiheadAttention": 8, TRANSFORMER: 10,
     "TransformerEncoderLayer": 6, "TransformerDecoderLayer": 6,
 }  # fmt: skip
 #: the arguments of a call: t is a tensor of sequences, m a mask over places, k one over samples
 _ARGUMENTS = {
     "MultiheadAttention": ("t query", "t key", "t value", "k key_padding_mask", "- need_weights",
                            "m attn_mask", "- average_attn_weights"),
-    "Transformer": ("t src", "t tgt", "m src_mask", "m tgt_mask", "m memory_mask",
+    TRANSFORMER: ("t src", "t tgt", "m src_mask", "m tgt_mask", "m memory_mask",
                     "k src_key_padding_mask", "k tgt_key_padding_mask",
                     "k memory_key_padding_mask"),
     "TransformerEncoder": ("t src", "m mask", "k src_key_padding_mask"),
@@ -61,6 +63,8 @@ _ARGUMENTS = {
 def batch_first(site: Site, made: Object, name: str) -> bool | None:
     """Whether a layer takes the samples first; None where that is not known."""
     if name in ("TransformerEncoder", "TransformerDecoder"):
+        if said := site.m.heap.read((made.number, "=batch_first")):  # of the halves of a Transformer
+            return _answer(site, said)
         word = name.removeprefix("Transformer").lower()
         given = site.m.heap.read((made.number, f"={word}_layer"))
         given = site.m.bound(given or site.m.heap.read((made.number, "=0")) or NOTHING)
@@ -71,10 +75,19 @@ def batch_first(site: Site, made: Object, name: str) -> bool | None:
         }
         whole = len(given) == len(site.m.objects(given))
         return found.pop() if len(found) == 1 and whole else None
-    given = site.m.heap.read((made.number, "=batch_first"))
-    given = given or site.m.heap.read((made.number, f"={_PLACES[name]}")) or const(False)
-    answer = known(site.m.bound(given))  # layers of one place are made by one call
+    return _answer(site, said_first(site, made.number, name))
+
+
+def _answer(site: Site, said: Value) -> bool | None:
+    answer = known(site.m.bound(said))  # layers of one place are made by one call
     return answer if isinstance(answer, bool) else None
+
+
+def said_first(site: Site, number: int, name: str) -> Value:
+    """What a layer is told of whether it takes the samples first."""
+    read = site.m.heap.read
+    given = read((number, "=batch_first")) or read((number, f"={_PLACES[name]}"))
+    return given or (SETTING if read((number, "=**")) else const(False))
 
 
 def recurrent(site: Site, made: Object, name: str) -> Value:
