@@ -49,10 +49,10 @@ def _finished(script: Script, call: ast.Call) -> list[tuple[ast.expr, ast.stmt |
     """For a factory's loader: the calls that give it to training, and the targets that it is unpacked to, with their statements."""
     fed = [(b, script.phases(b)) for b in script.roles.train_feeds if any(v.node is call for v in b.loaders)]
     sources = [b.source if side is None else side.source for b, side in fed]
-    return list(dict.fromkeys(r for source in sources for r in _results(script, source)))
+    return list(dict.fromkeys(r for source in sources for r in _results(script, call, source)))
 
 
-def _results(script: Script, source: ast.expr) -> Iterator[tuple[ast.expr, ast.stmt | None]]:
+def _results(script: Script, call: ast.Call, source: ast.expr) -> Iterator[tuple[ast.expr, ast.stmt | None]]:
     """What gives the loader to the variables through which it comes: ``loader = get_loader(args)``, then ``Solver(loader)``, ``self.loader``.
 
     The call, or its item: ``get(args)[1]``; of ``data, loader = get(args)`` the target ``loader``, with the statement.
@@ -61,7 +61,9 @@ def _results(script: Script, source: ast.expr) -> Iterator[tuple[ast.expr, ast.s
     seen: set[ast.expr] = set()
     while todo:
         node = todo.pop()
-        if isinstance(node, ast.Call) or (isinstance(node, ast.Subscript) and isinstance(node.value, ast.Call) and isinstance(node.slice, ast.Constant)):
+        if isinstance(node, ast.Call) and (wrapped := _made_of(script, call, node)) is not None:
+            todo.append(wrapped)
+        elif isinstance(node, ast.Call) or (isinstance(node, ast.Subscript) and isinstance(node.value, ast.Call) and isinstance(node.slice, ast.Constant)):
             yield node, None
         elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) and node not in seen:
             seen.add(node)
@@ -73,6 +75,14 @@ def _results(script: Script, source: ast.expr) -> Iterator[tuple[ast.expr, ast.s
             # (data, loader), (_, v) = get(args), get(other): a part of a part has no line of its own
             deep = {element(b.value, b.path) for b in _bound(script, node) if len(b.path) > 1 and isinstance(b.value, ast.expr)}
             todo += [e for e in script.roles.given(node) if e not in unpacked and e not in deep]
+
+
+def _made_of(script: Script, call: ast.Call, node: ast.Call) -> ast.expr | None:
+    """The loader that code outside of the program makes something of, which is no loader: ``cycle(loader)``."""
+    if node is call or any(True for _ in script.values.targets(node)):
+        return None
+    held = (a for a in node.args if isinstance(a, ast.Name | ast.Attribute))
+    return next((a for a in held if any(v.node is call for v in script.values.eval(a))), None)
 
 
 def _under_key(script: Script, held: ast.expr, key: object) -> Iterator[ast.expr]:

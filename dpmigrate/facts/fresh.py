@@ -110,6 +110,8 @@ class _Flow:
         for a in names.ancestors(node):
             if isinstance(a, ast.Call) and not names.is_inside(node, a.func):
                 number = number or last(a.func) in ("int", "len")
+                if names.dotted(a.func) == "torch.save" and inner is not self.script.argument(a, "f", 1):
+                    return False  # a time that is saved
                 if number and (last(a.func) in _PATHS or READS.match(last(a.func))) and not self._of_text(a):
                     return True
                 if depth and self._given(a, inner, depth, number):

@@ -231,15 +231,15 @@ def along(at: int = 1, default: int | None = -1) -> Effect:
 
 
 def reordered(at: int = 1, default: int | None = None) -> Effect:
-    """``x.flip(0)``, ``x.roll(1, 0)``: elements in another order. Where the rows of a training batch are put in it, as to mix each sample with another
-    one, they are each rank's own rows still.
+    """``x.flip(0)``, ``x.roll(1, 0)``: elements in another order. Where the inputs or targets of a training batch are put in it, as to mix each
+    sample with another one, they are each rank's own rows still.
     """
     moved = along(at, default)
 
     def effect(site: Site) -> Value | None:
         found = rows_of(site.flat(site.get(0) or ()))
-        if found is None or found.placement.segments != 1 or not found.sources or not site.grad():
-            return moved(site)
+        if found is None or found.placement.segments != 1 or not found.sources or found.gradient != "none" or not site.grad():
+            return moved(site)  # what a model gives for one sample is compared with that of another one
         try:
             dims = dims_of(site, at)
         except LookupError:

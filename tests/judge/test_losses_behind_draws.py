@@ -94,7 +94,7 @@ def test_partners_of_a_batch(x: str, y: str, lam: str) -> None:
     assert _words(_STEP.format(f"order = torch.randperm(x.size(0))\n{step}")) == []
 
 
-@pytest.mark.parametrize("x", ["x.flip((0, 1)).roll(1)", "x.roll(1)", "torch.cat([x, x]).flip(0)[:16]"])
+@pytest.mark.parametrize("x", ["x.flip((0, 1)).roll(1)", "x.roll(1)", "torch.cat([x, x]).flip(0)[:16]", "(out - out.flip(0)).detach()"])
 def test_other_neighbours(x: str) -> None:
     """Elements of one sample come to another one, or samples of two parts to each other's places."""
     assert _words(_STEP.format(f"loss = (model({x}) * out).mean()"))

@@ -16,6 +16,8 @@ _IMPORTS = "import datetime, shutil, tempfile, time, uuid\nimport matplotlib.pyp
         pytest.param({"setup": "start = time.time()", "end": "print(time.time() - start)"}, id="a duration"),
         pytest.param({"setup": "start = time.time()", "end": "torch.save({'t': time.time() - start}, 'a')"}, id="a duration that is saved"),
         pytest.param({"setup": "start = time.time()", "end": "t = time.time() - start\ntorch.save(t, 'a')"}, id="a duration with a name"),
+        pytest.param({"end": "kept = {'w': 1, 't': time.strftime('x')}\ntorch.save(kept, 'a')"}, id="a time that is saved"),
+        pytest.param({"end": "torch.save(obj=time.time(), f='a')"}, id="a time that is saved, by name"),
         pytest.param({"setup": "now = time.time()"}, id="not used at all"),
         pytest.param({"setup": "now = time.time()\nprint(now)"}, id="printed"),
         pytest.param({"epoch_end": "p = os.path.join('a', time.strftime('x'))"}, id="in the loop: written by rank 0"),
