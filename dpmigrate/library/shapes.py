@@ -51,9 +51,8 @@ def sizes_of(site: Site) -> list[Value] | None:
     given = site.arguments.positional[0 if site.receiver is not None else 1 :]
     if site.arguments.star:
         return None
-    if not given:
-        named = (site.arguments.keywords.get(n) for n in ("shape", "size", "reps", "repeats"))
-        given = [v for v in named if v][:1]
+    if not given and (named := site.get(1)):  # by whatever name the function has for them
+        given = [named]
     if len(given) == 1:
         listed = site.m.known_elements(given[0])
         if listed is not None:

@@ -181,12 +181,13 @@ class Site:
         return arithmetic.elementwise(self.word, operands, self.node, kind=kind, even=even)
 
     def unknown(self, word: str) -> Value:
-        """The result is not established."""
+        """The result is not established; where an operand is not either, since that one is not."""
         self.m.trace.miss(word, self.node, self.frame.context)
+        operands = self.operands()
+        found = derivation.derived(word, placements.UNKNOWN, operands, self.node, keep_axes=False)
+        if any(atom_placement(a).kind is Kind.UNKNOWN for v in operands for a in v):
+            return found
         origin = Origin(self.node, word)
-        found = derivation.derived(
-            word, placements.UNKNOWN, self.operands(), self.node, keep_axes=False
-        )
         return tuple(a._replace(origin=origin) if isinstance(a, Data) else a for a in found)
 
     def made(self, kind: str, *, key: Any = None, extra: Any = None) -> Object:

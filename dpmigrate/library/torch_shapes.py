@@ -102,6 +102,7 @@ x.view(-1, 2, 2).permute(1, 0, 2)
 x.view(-1, 2, 2).permute(2, 1, 0)
 x.view(-1, 2, 2).transpose(1, 2)
 x.permute(-1, 0)
+torch.permute(x, (1, 0))
 """), _DOC),
     Row(both("movedim moveaxis"), moved, ("x.movedim(0, 1)", "x[None].movedim(1, 0)"), _DOC),
     Row(both("unsqueeze"), kept(unsqueeze), examples("""
@@ -284,6 +285,8 @@ w.repeat(x.size(0), 1)
 w.repeat(x.size(0), 1, 1).sum((1, 2)) * x[:, 0]
 x[None].repeat(x.size(0), 1, 1)
 x[:, 0].repeat(2)
+torch.tile(x, (1, 2))
+torch.tile(x, (2, 1))
 """), _DOC),
     Row(both("repeat_interleave"), repeat_interleave, examples("""
 x.repeat_interleave(2, 0)

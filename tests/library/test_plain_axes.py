@@ -179,6 +179,13 @@ def test_axes_that_are_taken_for_equal(rows: str, loss: str, said: bool) -> None
     assert bool(list(ex.trace.of("axes taken for equal"))) is said
 
 
+def test_the_reason_is_what_is_not_known_first() -> None:
+    """A view by a size that is not known: why that one is not."""
+    ex = executed(_HEAD + "import lib\nfor (a,) in DataLoader(TensorDataset(f), 2):\n    found = a.view(lib.count(a), 2).unfold(1, 2, 2)\n")
+    (found,) = (a for a in ex.heap.read((module_of(ex).number, "found")) or () if isinstance(a, Data))
+    assert found.origin is not None and "count" in found.origin.word
+
+
 def test_the_reason_is_that_samples_meet() -> None:
     ex = executed(_HEAD + _LOSS.format(target="x @ torch.ones(3)", loss="((model(a) - b) ** 2).mean()"))
     (found,) = (a for a in ex.heap.read((module_of(ex).number, "found")) or () if isinstance(a, Data))
