@@ -10,7 +10,7 @@ from dpmigrate.execution.derivation import SIGNS, data_in, derived, since
 from dpmigrate.execution.folding import SHARE_OF_NUMBER, TIMES_WORLD, WORLD
 from dpmigrate.execution.joins import join
 from dpmigrate.execution.placements import Kind, Placement
-from dpmigrate.execution.values import Const, Data, Value, const, placement_of
+from dpmigrate.execution.values import Const, Data, Setting, Value, const, placement_of
 
 
 def _mean_beside_part(v: Value, other: Value) -> Value:
@@ -73,6 +73,8 @@ def binary(
     )  # fmt: skip
     if word == "truediv" and placement == placements.SUM and b.kind is Kind.UNIFORM:
         return since(made, PART_BY_WHOLE, node)
+    if word == "mul" and _counts_filled(left, right):
+        return tuple(a._replace(filled=True) if isinstance(a, Data) else a for a in made)
     return made
 
 
@@ -127,6 +129,27 @@ def _product(a: Placement, b: Placement, left: Value, right: Value) -> Placement
         if other == const(-1):
             return placements.negate(p)
     return placement
+
+
+def _counts_filled(left: Value, right: Value) -> bool:
+    """Whether a product is the number of samples times one that goes by how long the rank's are padded:
+    as many elements as each sample of a batch has, times their number.
+    """
+    found = list(data_in([left, right]))
+    counts = [d for d in found if d.filled or d.placement.kind is Kind.SIZE]
+    others = [d.placement for d in found if d not in counts]
+    padded = any(d.filled for d in counts) or placements.PADDED in others
+    whole = all(_is_whole(a) for v in (left, right) for a in v if not isinstance(a, Data))
+    numbers = all(d.kind == "number" and not d.fraction for d in found) and len(left) == len(right) == 1
+    return numbers and whole and padded and len(counts) == 1 and all(p.kind in placements.EQUAL for p in others)
+
+
+def _is_whole(a: object) -> bool:
+    """Whether a factor is a whole number, by default where it is given from outside; one that is not known
+    may be a size.
+    """
+    held = a.default or Const("int", 1) if isinstance(a, Setting) else a
+    return isinstance(held, Const) and held.type == "int" and held.value > 0
 
 
 def _whole_number(v: Value) -> int | None:

@@ -89,6 +89,7 @@ class Data(NamedTuple):
     ``every``: an axis may run over the samples of all ranks, or a number is that of these.
     ``even``: all elements are one number, so its first rows are those of any other rank.
     ``fraction``: a number of samples times or divided by something that need be no whole number.
+    ``filled``: the number of the rank's samples times one that goes by how long they are padded.
     """
 
     kind: str
@@ -108,6 +109,7 @@ class Data(NamedTuple):
     every: bool = False
     even: bool = False
     fraction: bool = False
+    filled: bool = False
     tag: str = "data"
 
 

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
 def by_numbers(site: Site, made: Value | None) -> Value | None:
     """What a function of torch or numpy gives by a number that differs between the ranks, as
-    ``one_hot(t, t.max() + 1)``: no rows of all of them, whatever its row says of the others.
+    ``one_hot(t, t.max() + 1)``: no rows of all of them, whatever its row says of the others. A view of
+    all places of the samples is one of theirs, however many these are.
     """
     if made is None:
         return made
@@ -42,7 +43,8 @@ def by_numbers(site: Site, made: Value | None) -> Value | None:
     given = site.all()[1:]
     numbers = [d for v in given for d in v if isinstance(d, Data) and d.kind == "number"]
     differ = (Kind.PER_RANK, Kind.PARTIAL, Kind.RATIO)
-    if not any(d.placement.kind in differ for d in numbers):
+    viewed = site.word in ("view", "reshape")
+    if not any(d.placement.kind in differ and not (viewed and d.filled) for d in numbers):
         return made
     return _of_the_rank(site, made)
 

@@ -95,9 +95,10 @@ def _last_axis(site: Site, made: Object) -> Value | None:
         return site.unknown(f"whether samples meet in {site.word}")
     result = beside_first(site) or NOTHING
     turns = any(parting is not None and parting.padding for parting in site.m.control)
-    if found is not None and found.placement.padded and found.axes == count + 1 and not turns:
+    reduced = found is not None and found.axes == count + 1 and found.placement.times == 1
+    if found is not None and found.placement.padded and reduced and not turns:
         # the other axes have the layer's sizes: the one that was padded is gone, and what it was reduced to goes on;
-        # in a loop over its places it is one of them
+        # in a loop over its places it is one of them, and where samples have several rows it may be among these
         site.event(PADDING, given=value(found))
         result = tuple(a._replace(placement=a.placement._replace(padded=False)) if isinstance(a, Data) else a for a in result)
     out = _width(argument(site, made, 1, "out_features")) if made.name == "Linear" else None

@@ -174,11 +174,17 @@ def _from_the_samples(p: Placement, sizes: list[Value]) -> Placement | None:
 
 def _by_a_quotient(p: Placement, sizes: list[Value], first: int) -> Placement | None:
     """Where the rows lie in a view whose first size alone differs, and is a number of chosen rows,
-    or a quotient: of the number of the parts that samples were parted into, or of a number of times
-    that of samples.
+    that of the samples times how long they are padded, or a quotient: of the number of the parts that
+    samples were parted into, or of a number of times that of samples.
     """
     lying = [placement_of(s) for s in sizes]
-    if p.axis or any(q.kind not in placements.EQUAL for q in (*lying[:first], *lying[first + 1 :])):
+    if any(q.kind not in placements.EQUAL for q in (*lying[:first], *lying[first + 1 :])):
+        return None
+    if all(isinstance(a, Data) and a.filled for a in sizes[first]) and p.segments == 1 and not p.ragged:
+        # so many places for each sample, however many: the elements of one stay together; axes before
+        # that of the samples are merged with it, as by -1
+        return p._replace(axis=first, times=0, segments=0 if p.axis else 1)
+    if p.axis:
         return None
     # also of a quotient that is rounded: int(x.numel() / n)
     divided = any(o.word == arithmetic.PART_BY_WHOLE for d in data(sizes[first]) for o in origins(d.origin))
