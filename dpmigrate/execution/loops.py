@@ -115,7 +115,8 @@ class LoopParts(TurnParts):
             self.fresh = before
             return (samples.element(element, node.iter) if of_samples else element) or SETTING
 
-        passed: Delta | None = None if self._has_turns(iterable) else {}
+        sure = (of_samples and samples.some(self, iterable)) or self._has_turns(iterable)
+        passed: Delta | None = None if sure else {}
         return self._loop(node, frame, take=take, parted=parted, passed=passed)
 
     def _fresh(self, iterable: Value, begun: ast.expr) -> frozenset[int]:

@@ -46,6 +46,8 @@ class OperatorParts(ComparisonParts):
         super().__init__(*args)
         #: sums that are given to the variable that they add to, and which operand that is
         self.adding: dict[ast.AST, ast.expr] = {}
+        #: calls that put more behind what a variable holds, which is given the result, with the variable in them
+        self.growing: dict[ast.AST, ast.expr] = {}
 
     def _either(self, node: ast.IfExp, frame: Frame) -> Value:
         test = self.condition(self.evaluate(node.test, frame), node.test, frame)

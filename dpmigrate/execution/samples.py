@@ -79,6 +79,14 @@ def all_of_batch(m: Machine, made: Object, *, one: bool = False) -> bool:
     )
 
 
+def some(m: Machine, iterable: Value) -> bool:
+    """Whether a loop over samples has a turn for certain: no batch is without samples, but a list that
+    holds something for each may not be filled.
+    """
+    made = m.object(iterable[0])
+    return made is None or not any(map(_zero, m.heap.read((made.number, LENGTH)) or NOTHING))
+
+
 def element(v: Value, node: ast.AST) -> Value:
     """What a turn takes: of what has an item for each sample that of its own sample, of anything
     else one that depends on the sample's place. ``node`` is what is gone through.

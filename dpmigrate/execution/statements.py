@@ -51,6 +51,8 @@ class StatementParts(ContextParts):
 
     def _assignment(self, node: ast.Assign, frame: Frame) -> bool:
         adds = (self.each_sample or self.regime == "own") and self._adds(node)
+        if self.each_sample:
+            self._grows(node)
         if any(isinstance(t, ast.Tuple | ast.List) for t in node.targets):
             self.at_once.add(node.value)
         new = self.evaluate(node.value, frame)
@@ -80,6 +82,16 @@ class StatementParts(ContextParts):
                     self.adding.update(found)
                     break
         return whole in self.adding
+
+    def _grows(self, node: ast.Assign) -> None:
+        """Note where a variable is given itself with more behind it: ``flat = cat((flat, new))``."""
+        call = node.value
+        if not isinstance(call, ast.Call) or call in self.growing or len(node.targets) != 1:
+            return
+        given = call.args[0] if call.args else next((k.value for k in call.keywords if k.arg), None)
+        first = given.elts[0] if isinstance(given, ast.Tuple | ast.List) and given.elts else None
+        if first is not None and ast.unparse(first) == ast.unparse(node.targets[0]):
+            self.growing[call] = first
 
     def _annotated(self, node: ast.AnnAssign, frame: Frame) -> bool:
         if node.value is None:

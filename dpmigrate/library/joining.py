@@ -21,6 +21,7 @@ from dpmigrate.execution.values import (
 )
 from dpmigrate.library.axes import on_axis, one_dim, rows_in_list, rows_of
 from dpmigrate.library.collating import is_put_together
+from dpmigrate.library.growing import grown
 from dpmigrate.library.index_parts import ragged_rows
 from dpmigrate.library.shapes import axes_of, spread, with_lengths
 from dpmigrate.library.sites import GROWN, PART, Effect, Site
@@ -81,6 +82,8 @@ def cat(at: int = 1, default: int = 0) -> Effect:
             return NOTHING  # a call in the list that goes no further: a block of a U-Net that is inside of itself
         parts, exact = parts_of(site)
         behind(site, parts[0] if exact and parts else ())
+        if listed and not default and at == 1 and (made := grown(site, listed[0], parts[1:])) is not None:
+            return made
         p, found = joined_rows(parts)
         each = rows_in_list(site)
         if each is not None and is_put_together(site, site.get(0, "tensors") or NOTHING):

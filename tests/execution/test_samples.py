@@ -209,6 +209,14 @@ UNDERSTOOD = {
     "a length of each": (_SUM, "found = 0\nfor a in x:\n    n = (a > 0).sum()\n    found += len(a[: int(n)])"),
     "parts left out": (_SUM, "found = torch.zeros((), dtype=torch.float64)\nfor a in x:\n    for v in a:\n        if v < 0:\n            continue\n        found = found + v.abs()"),
     "nothing, made of all": (_SUM, "found = torch.zeros((), dtype=torch.float64)\nfor a in x:\n    if a[0] < 0:\n        every = x.sum()\n        found = found + every * torch.zeros_like(every)\n        continue\n    found = found + a.norm()"),
+    "a tensor that grows": (_ROWS[:-1] + ", ragged)", "found = torch.tensor([])\nfor a in x:\n    found = torch.cat((found, a[a > 0]))"),
+    "a tensor that grows by rows": (_ROWS, "found = torch.empty(0, 3)\nfor a in x:\n    found = torch.cat([found, a.unsqueeze(0)], dim=0)"),
+    "a mean of what has grown": (_MEAN, "all = torch.empty(0, 3)\nfor i in range(len(x)):\n    all = torch.cat((all, x[i][None], (x[i] * y[i])[None]))\nfound = all.norm(dim=1).mean()"),
+    "a sum of what has grown": (_SUM, "all = torch.tensor([])\nfor a, b in zip(x, y):\n    all = torch.cat(tensors=(all, a[a > 0] * b))\nfound = all.sum()"),
+    "grown in a function": (_SUM, "def flat(x):\n    all = torch.zeros(0)\n    for a in x:\n        all = torch.cat((all, a[: int((a > 0).sum())]))\n    return all\nfound = flat(x).abs().sum()"),
+    "grown in two loops": (_SUM, "all = torch.zeros(0)\nfor a in x:\n    for k in range(2):\n        all = torch.cat((all, a[k:] * (k + 1)))\nfound = all.abs().sum()"),
+    "grown in the turn": (_SUM, "found = 0\nfor a in x:\n    own = torch.zeros(0)\n    for k in range(3):\n        own = torch.cat((own, a[k:] * k))\n    found += own.norm()"),
+    "grown by the same": (_SUM, "all = torch.zeros(0, 3)\nfor a in x:\n    all = torch.cat((all, weight[None]))\nfound = (all * x).sum()"),
     "a progress said": (_SUM, "found = 0\nfor i, a in enumerate(x):\n    if i == 0:\n        print(i)\n    found += a.norm()"),
 }  # fmt: skip
 
@@ -274,6 +282,20 @@ OTHER = {
     "a list of the turn before that grows": "all, last = [], None\nfor a in x:\n    out = [a[0].item()]\n    all.append(out)\n    if last is not None:\n        last.append(a[1].item())\n    last = out\nfound = 0.\nfor s in all:\n    found += sum(s)",
     "a list that takes the place of another": "all, last = [], [0.]\nfor a in x:\n    out = [a[0].item()]\n    all.append(last)\n    last = out\nfound = 0.\nfor s in all:\n    found += sum(s)",
     "lists as long as the longest": "most = max(int(a.abs().sum() * 9) for a in x)\nall = []\nfor a in x:\n    out = [a[0].item()]\n    while len(out) < most:\n        out.append(1.)\n    all.append(out)\nfound = 0.\nfor s in all:\n    found += sum(s)",
+    "grown to the front": "found = torch.empty(0, 3)\nfor a in x:\n    found = torch.cat((a[None], found))",
+    "grown behind more": "all = weight[None] * 2\nfor a in x:\n    all = torch.cat((all, a[None]))\nfound = all.mean()",
+    "grown by some": "all = torch.empty(0, 3)\nfor a in x:\n    if a[0] > 0:\n        all = torch.cat((all, a[None]))\nfound = all.mean()",
+    "grown by every second": "all = torch.empty(0, 3)\nfor i, a in enumerate(x):\n    if i % 2:\n        all = torch.cat((all, a[None]))\nfound = all.sum()",
+    "grown so far": "found, all = 0, torch.empty(0, 3)\nfor a in x:\n    all = torch.cat((all, a[None]))\n    found += (all * a).sum().abs()",
+    "the first that has grown": "found, all = 0, torch.empty(0, 3)\nfor a in x:\n    all = torch.cat((all, a[None]))\n    found += (all[0] * a).sum().abs()",
+    "how much has grown so far": "found, all = 0, torch.empty(0, 3)\nfor a in x:\n    all = torch.cat((all, a[None]))\n    found += len(all) * a.norm()",
+    "put behind nothing": "all = torch.empty(0, 3)\nfor a in x:\n    two = torch.cat((all, a[None]))\nfound = two.sum()",
+    "nothing put in its place": "all = torch.empty(0, 3)\nfor a in x:\n    all = torch.empty(0, 3)\n    all = torch.cat((all, a[None]))\nfound = all.sum()",
+    "grown, and begun again": "all = torch.empty(0, 3)\nfor a in x:\n    if a[0] > 0:\n        all = torch.empty(0, 3)\n    all = torch.cat((all, a[None]))\nfound = all.sum()",
+    "grown by all": "all = torch.empty(0, 3)\nfor a in x:\n    all = torch.cat((all, x))\nfound = all.sum()",
+    "grown by its place": "all = torch.tensor([])\nfor i in range(len(x)):\n    all = torch.cat((all, torch.tensor([float(i + 1)])))\nfound = (all * y).sum()",
+    "grown sideways": "all = torch.empty(3, 0)\nfor a in x:\n    all = torch.cat((all, a[:, None]), dim=1)\nfound = (all[:, 0] * all[:, 1]).sum()",
+    "grown until a place": "all = torch.empty(0, 3)\nfor i, a in enumerate(x):\n    if i == 2:\n        break\n    all = torch.cat((all, a[None]))\nfound = all.sum()",
     "the last of a list": "seen = [x[0]]\nfound = 0\nfor a in x:\n    found += (seen[-1] * a).sum().abs()\n    seen.append(a)",
 }  # fmt: skip
 
@@ -290,6 +312,12 @@ def test_what_is_not_that_of_the_whole_batch(body: str) -> None:
 @pytest.mark.parametrize("body", [b for n, b in OTHER.items() if n not in _BY_CHANCE])
 def test_two_ranks_would_get_it_wrong(body: str) -> None:
     assert not any(holds(body, c) for c in ("partial(sum)", "partial(mean)", "uniform"))
+
+
+@pytest.mark.parametrize(("filled", "wanted"), [("if len(loader) > 1:", "unknown"), ("if True:", "rows(axis 0)")])
+def test_a_list_that_may_not_be_filled_may_leave_what_was_before(filled: str, wanted: str) -> None:
+    made = f"all = []\n{filled}\n    for a in x:\n        all.append(a)\nfound = torch.empty(0, 3)\n"
+    assert claimed(made + "for a in all:\n    found = torch.cat((found, a[None]))") == wanted
 
 
 _FIELDS = """
