@@ -99,6 +99,7 @@ def derived(
         bent=_bent(placement, moving, node, adding=word in ("+", "-")),
         every=every and (kind == "number" or axes != 0),
         even=even and all(_one_number(a) for v in operands for a in v),
+        alike=word in _AS_IT_WAS and bool(moving) and all(d.alike for d in moving),
         fraction=word != "int" and (any(d.fraction for d in moving) or _shared_out(word, operands)),
     )
     return value(made)
@@ -177,6 +178,13 @@ def _origin(
     if word.startswith("__"):  # a method of Python's data model
         word = SIGNS.get(word.strip("_"), word.strip("_"))
     return Origin(node, word, before)
+
+
+#: operations that give the same elements, in the same places
+_AS_IT_WAS = (
+    "to", "cuda", "cpu", "float", "double", "half", "bfloat16", "long", "int", "type", "clone", "detach", "contiguous", "pin_memory",
+    "as_tensor", "from_numpy", "numpy",
+)  # fmt: skip
 
 
 def kind_of(found: list[Data]) -> str:

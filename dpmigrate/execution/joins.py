@@ -183,6 +183,7 @@ def data_join(a: Data, b: Data) -> Data:
         bent=a.bent | b.bent,
         every=a.every or b.every,
         even=a.even and b.even,
+        alike=a.alike and b.alike,
     )
 
 

@@ -90,6 +90,7 @@ class Data(NamedTuple):
     ``even``: all elements are one number, so its first rows are those of any other rank.
     ``fraction``: a number of samples times or divided by something that need be no whole number.
     ``filled``: the number of the rank's samples times one that goes by how long they are padded.
+    ``alike``: every sample has the same elements in it, as a tensor that a data set gives with each.
     """
 
     kind: str
@@ -110,6 +111,7 @@ class Data(NamedTuple):
     even: bool = False
     fraction: bool = False
     filled: bool = False
+    alike: bool = False
     tag: str = "data"
 
 

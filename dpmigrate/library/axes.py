@@ -110,7 +110,8 @@ def rows_of(v: Value) -> Data | None:
     axes = rows[0].axes if len({d.axes for d in rows}) == 1 else None
     bare = axes is None and any(d.bare for d in rows)
     lengths = rows[0].lengths if len({d.lengths for d in rows}) == 1 else ()
-    return rows[0]._replace(placement=p, axes=axes, bare=bare, lengths=lengths)
+    alike = all(d.alike for d in rows)
+    return rows[0]._replace(placement=p, axes=axes, bare=bare, lengths=lengths, alike=alike)
 
 
 def rows_in_list(site: Site) -> Data | None:

@@ -152,6 +152,7 @@ def _put_together(site: Site, a: Data, loader: int, *, collated: bool, more: int
     lost = a.placement.kind is Kind.UNKNOWN
     axes = a.axes + more if a.axes is not None and not lost else None
     batch = _batch(site, "batch" if plain else a.kind if kept else "tensor", loader, axes)
+    batch = batch._replace(alike=a.alike and collated)
     filled = lost and not collated and collating.is_filled_up(site.m)
     if filled and batch.placement.kind is Kind.ROWS:
         return batch._replace(placement=batch.placement._replace(padded=True))

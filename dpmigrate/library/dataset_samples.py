@@ -34,6 +34,8 @@ PAIRS = frozenset((
     "Omniglot", "USPS", "Food101", "OxfordIIITPet", "Flowers102", "Caltech101", "Caltech256", "Places365", "StanfordCars", "GTSRB", "DTD", "EuroSAT",
     "FGVCAircraft",
 ))  # fmt: skip
+#: data sets that are a part of another one
+_PARTS = ("Subset", "random_split")
 #: objects of the program that keep what a sample leaves for the next one
 _STATE = ("instance", "list", "dict", "set")
 
@@ -57,12 +59,13 @@ def sample(site: Site, dataset: Value, index: Value) -> Value:
         if tensors:
             found.append(_unbatched(tensors))
         elif inner:
-            found.append(sample(site, inner, index))
+            one = sample(site, inner, index)
+            found.append(one if made.name in _PARTS else _apart(one))
         elif made.kind == "list":
             found.append(site.m.contents(made) or SETTING)
         else:
             found.append(_transformed(site, made) or value(Data("samples", placements.UNIFORM)))
-    return join(*found) or SETTING
+    return join(*(found if len(found) == 1 else map(_apart, found))) or SETTING
 
 
 def _transformed(site: Site, made: Object) -> Value | None:
@@ -82,13 +85,37 @@ def _of_program(site: Site, a: Atom) -> bool:
 
 
 def _item_of(site: Site, method: Atom, index: Value) -> Value:
-    """``dataset[i]``."""
-    frozen, delta = _worked_out(site, value(method), index)
+    """``dataset[i]``: what the data set holds itself, and gives as it is, all samples share."""
     assert isinstance(method, Bound)
+    fields = site.m.heap.names(method.receiver.object) if isinstance(method.receiver, Ref) else ()
+    held = identity.NOWHERE.union(*(identity.is_held(v) for _, v in fields))
+    frozen, delta = _worked_out(site, value(method), index)
     node = site.m.heap.objects[method.function].extra.node
     if not _asks_which(node) and (_takes_next(node) or _leaves_state(site, delta)):
         own_order(site)
+    if not _writes(site, delta, node):
+        frozen = _shared(frozen, held)
     return frozen or SETTING
+
+
+def _shared(v: Value, held: frozenset[int]) -> Value:
+    """A sample in which the tensors that the data set holds are marked: they are those of all samples."""
+    out: list[Atom] = []
+    for a in v:
+        if isinstance(a, Items):
+            a = Items(tuple(_shared(i, held) for i in a.items))
+        elif isinstance(a, Data) and a.kind in ("tensor", "array") and a.placement.kind in placements.EQUAL:
+            a = a._replace(alike=bool(a.held) and a.held <= held and not a.sources)
+        out.append(a)
+    return tuple(out)
+
+
+def _apart(v: Value) -> Value:
+    """A sample of one of several data sets: each may share other tensors."""
+    return tuple(
+        Items(tuple(map(_apart, a.items))) if isinstance(a, Items) else a._replace(alike=False) if isinstance(a, Data) else a
+        for a in v
+    )
 
 
 def _worked_out(site: Site, function: Value, given: Value) -> tuple[Value, Delta]:
@@ -148,6 +175,19 @@ def _leaves_state(site: Site, delta: Delta) -> bool:
         n in objects and n not in made and objects[n].kind in _STATE and not str(name).startswith("#")
         and not identity.alike(site.m.heap.read((n, name)), new)
         for (n, name), new in delta.items()
+    )  # fmt: skip
+
+
+def _writes(site: Site, delta: Delta, node: ast.AST) -> bool:
+    """Whether a sample may write into what was there before it, be it the same on paper."""
+    objects = site.m.heap.objects
+    made = {n for n, name in delta if name == EXISTS}
+    stored = any(n in objects and n not in made and objects[n].kind in _STATE for n, name in delta if not str(name).startswith("#"))
+    return stored or any(
+        (isinstance(n, ast.Attribute) and n.attr.endswith("_") and not n.attr.endswith("__"))
+        or isinstance(n, ast.AugAssign)
+        or (isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store))
+        for n in ast.walk(node)
     )  # fmt: skip
 
 

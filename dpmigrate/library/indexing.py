@@ -127,6 +127,8 @@ def rows_chosen(site: Site, owner: Value, found: Data, walk: Walk) -> Value:
     kind, own, to = walk.own.kind, walk.own.value, walk.to or 0
     p = found.placement._replace(axis=to)
     others = [placement_of(site.flat(v)) for v in walk.others]
+    if kind == "one" and found.alike and all(q.kind in placements.EQUAL for q in others):
+        return value(Data(found.kind, placements.UNIFORM, axes=walk.axes))  # whichever sample it is taken of
     if kind == "order":
         if any(o.word in (DRAWN_ORDER, DRAW) for d in data(own) for o in origins(d.origin)):
             site.event("partners")

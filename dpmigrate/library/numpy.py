@@ -39,6 +39,7 @@ from dpmigrate.library.products import matmul
 from dpmigrate.library.reductions import along, quantile, reduce
 from dpmigrate.library.sites import Effect, Row, Site, examples, prefixed, table
 from dpmigrate.library.sizes import elements_count, repeat, repeat_interleave
+from dpmigrate.library.slices import grid_of
 from dpmigrate.library.stdlib import loaded
 from dpmigrate.library.streams import drawing
 
@@ -270,12 +271,13 @@ np.delete(np.ones(3), 1)
 np.pad(np.ones(3), 1)
 """), _DOC),
     Row("""
-numpy.rot90 numpy.meshgrid numpy.histogram numpy.histogram2d numpy.in1d numpy.polyfit numpy.lexsort numpy.partition
+numpy.rot90 numpy.histogram numpy.histogram2d numpy.in1d numpy.polyfit numpy.lexsort numpy.partition
 numpy.argpartition numpy.convolve numpy.correlate
 """, array(coupled), examples("""
 np.histogram(x.numpy())[0]
 np.rot90(x.numpy())
 """), _DOC),
+    Row("numpy.meshgrid", grid_of, ("np.meshgrid(np.ones(3), np.arange(4))[1]",), _DOC),
     Row("numpy.intersect1d numpy.setdiff1d numpy.union1d numpy.setxor1d", array(as_sets), examples("""
 np.setdiff1d(x.numpy(), y.numpy())
 np.union1d(np.ones(3), np.zeros(3))

@@ -108,6 +108,23 @@ def _of_last(site: Site, count: int, change: int | None) -> Value:
     return site.data(found.placement, axes=axes, keep_axes=False)
 
 
+def grid_of(site: Site) -> Value:
+    """``torch.meshgrid(a, b)``: a tensor of as many axes as there are vectors, for each of them; rows among
+    them meet each other.
+    """
+    given = site.arguments.positional
+    vectors = site.m.known_elements(given[0]) if len(given) == 1 else list(given)
+    if vectors is None or site.arguments.star:
+        moving = any(rows_of(v) for v in site.operands())
+        return site.data(placements.PER_RANK, keep_axes=False) if moving else plain(site)
+    parts = [site.flat(v) or v for v in vectors]
+    kinds = [placement_of(v).kind for v in parts]
+    p = placements.UNIFORM if all(k in placements.EQUAL for k in kinds) else placements.PER_RANK
+    p = placements.UNKNOWN if Kind.UNKNOWN in kinds else p
+    each = derivation.derived(site.word, p, parts, site.node, kind=site.kind_of(parts), axes=len(parts), keep_axes=False)
+    return site.m.listed([each] * len(parts), site.node, site.frame)
+
+
 def split_sizes(site: Site) -> Value:
     """``x.split_with_sizes(sizes, dim)``."""
     found = rows_of(site.get(0) or ())

@@ -24,6 +24,7 @@ from dpmigrate.library.reductions import (
     several,
 )
 from dpmigrate.library.sites import Effect, Row, examples
+from dpmigrate.library.slices import grid_of
 from dpmigrate.library.streams import drawing
 
 _DOC = "https://docs.pytorch.org/docs/stable/torch.html"
@@ -52,7 +53,7 @@ bitwise_or bitwise_not bitwise_xor signbit isreal isin
 """
 _COUPLED = """
 cdist pdist cov corrcoef unique unique_consecutive histc histogram allclose equal
-combinations cartesian_prod outer ger kron trace meshgrid
+combinations cartesian_prod outer ger kron trace
 """
 
 ROWS = (
@@ -278,6 +279,11 @@ torch.multinomial(torch.ones(4), 2)
 torch.bincount(t)
 t.bincount(minlength=8)
 torch.bincount(t, None, 8)
+"""), _DOC),
+    Row("torch.meshgrid", grid_of, examples("""
+torch.meshgrid(x[:, 0], x[:, 1], indexing="ij")[0]
+torch.meshgrid(w[0], w[1], indexing="ij")[1] + x.sum()
+torch.meshgrid([w[0], w[1], w[2]], indexing="ij")[2]
 """), _DOC),
     Row(both(_COUPLED), coupled, examples("""
 torch.cdist(x, y)
