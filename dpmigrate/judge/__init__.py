@@ -103,7 +103,7 @@ class Judgement:
         result.
         """
         wanted = (
-            wrapped.NAME, sharded.NAME, totals.NAME, totals.COUPLED, totals.APART, parted.NAME,
+            given.FAILS, wrapped.NAME, sharded.NAME, totals.NAME, totals.COUPLED, totals.APART, parted.NAME,
             streams.NAME, streams.SEEDS, statistics.NAME, files.NAME, own_totals.NAME, carried.NAME,
         )  # fmt: skip
         found = (f for f in self.faults if not f.established and f.invariant in wanted)

@@ -1,4 +1,6 @@
-"""Functions of the runtime are given what they take: else they fail, or do nothing."""
+"""Functions of the runtime are given what they take: else they fail, or do nothing. So do some of torch,
+where a program fails by itself.
+"""
 
 from __future__ import annotations
 
@@ -26,12 +28,14 @@ from dpmigrate.execution.values import (
     Value,
     const,
 )
+from dpmigrate.library.torch_data import FAILING
 
 if TYPE_CHECKING:
     from dpmigrate.execution.engine import Execution
     from dpmigrate.judge.trial import Fault, Trial
 
 NAME = "functions of the runtime are given what they take"
+FAILS = "the program does not fail by itself"
 
 #: parameters without a default that are given by their names
 _NEEDED = {"accumulate": "sync"}
@@ -78,6 +82,10 @@ def faults(trial: Trial) -> Iterator[Fault]:
         (why,) = event.values["why"][:1]
         assert isinstance(why, Const)
         yield trial.fault(event.node, NAME, str(why.value))
+    for event in trial.result.trace.of(FAILING):
+        (why,) = event.values["why"][:1]
+        assert isinstance(why, Const)
+        yield trial.fault(event.node, FAILS, str(why.value), established=False)
 
 
 def _wrong(m: Machine, word: str, arguments: Arguments) -> Iterator[str]:

@@ -86,8 +86,18 @@ def batch_size(site: Site) -> Value:
     return value(Data("number", placements.size(1), origin=Origin(site.node, RANKS_BATCH)))
 
 
+#: the event of a call that fails whatever the ranks do
+FAILING = "failing call"
+
+
 def tensor_dataset(site: Site) -> Value:
-    """``TensorDataset(x, y)``."""
+    """``TensorDataset(x, y)``: of what it is given it asks the size, which no list has."""
+    objects = [[site.m.object(a) for a in v] for v in site.arguments.positional]
+    kinds = [{o.kind if o is not None else "" for o in found} for found in objects]
+    kind = next((k for k in ("list", "dict") if {k} in kinds), "")
+    if kind and not site.m.tries:
+        why = f"TensorDataset asks what it is given for its size(), and a {kind} has none: the program ends here, on one process too"
+        site.event(FAILING, why=const(why))
     return site.ref(
         "dataset",
         tensors=items(site.arguments.positional)

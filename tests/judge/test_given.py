@@ -61,3 +61,23 @@ def test_a_loss_of_each_sample_is_no_loss() -> None:
 def test_ranks_of_the_program_itself(start: str) -> None:
     assert group.NAME not in _names()
     assert group.NAME in _names(last=start)
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        ("TensorDataset([1, 2], torch.ones(2))", True),
+        ("TensorDataset(torch.ones(2), [n * 2 for n in range(2)])", True),
+        ("TensorDataset({'x': 1})", True),
+        ("TensorDataset(torch.ones(2), torch.ones(2))", False),
+        ("TensorDataset(torch.stack([torch.ones(2)]))", False),
+        ("TensorDataset(*[torch.ones(2)])", False),
+        ("TensorDataset(torch.ones(2) if val_loader else [1])", False),
+    ],
+)
+def test_a_list_where_torch_takes_tensors(made: str, said: bool) -> None:
+    """The program fails by itself: what is refused for it is told where."""
+    head = "import torch\nfrom torch.utils.data import TensorDataset\n"
+    assert ("TensorDataset" in str([f.words for f in faults(result(end=head + made))])) is said
+    tried = f"try:\n    {made}\nexcept AttributeError:\n    pass"
+    assert not any("TensorDataset" in f.words for f in faults(result(end=head + tried)))
