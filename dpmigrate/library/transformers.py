@@ -18,6 +18,8 @@ from dpmigrate.execution.values import (
     NONE,
     NOTHING,
     SETTING,
+    Atom,
+    Const,
     Data,
     Ref,
     Value,
@@ -90,10 +92,10 @@ def model_called(site: Site) -> Value:
     operands = [v for v in (site.flat(a) for a in site.arguments.all()) if v]
     p = placements.elementwise(placement_of(v) for v in operands)
     rows = derivation.derived(made.name, p, operands, site.node, kind="tensor", keep_axes=False)
-    pooled = _reaching(rows, made, ("body", "pooler"), site)
+    pooled = _of_samples(_reaching(rows, made, ("body", "pooler"), site))
     rows = _reaching(rows, made, ("body",), site)
     labels = site.arguments.keywords.get("labels") or site.arguments.stars
-    out = site.made("output")
+    out = site.made("output", extra=made.name)
     site.m.heap.write((out.number, "rows"), rows)
     site.m.heap.write((out.number, "pooled"), pooled)
     if labels and labels != NONE:
@@ -118,6 +120,8 @@ def _held(site: Site, number: int, name: str) -> Value:
 
 #: how many axes the parts of an output have: samples, tokens, features
 _AXES = {"last_hidden_state": 3, "pooler_output": 2}
+#: parts that have one row of numbers for each sample
+_FOR_SAMPLES = ("image_embeds", "text_embeds", "logits_per_image", "logits_per_text")
 #: parts that are tuples of what each layer gives, with the axes of these
 _OF_LAYERS: dict[object, int] = {"hidden_states": 3, "attentions": 4}
 
@@ -140,6 +144,8 @@ def output_part(site: Site) -> Value:
         held = _with_axes(rows, _OF_LAYERS[asked])
         return site.m.listed([held], site.node, site.frame, exact=False)
     found = pooled if asked in (1, "pooler_output") else rows
+    by_sample = str(made.extra or "").endswith(_BY_SAMPLE) and asked in ("logits", 0, 1)
+    found = _of_samples(found) if by_sample or asked in _FOR_SAMPLES else found
     axes = _AXES.get(str(asked))
     return found if axes is None else _with_axes(found, axes)
 
@@ -159,8 +165,42 @@ def _with_axes(v: Value, axes: int) -> Value:
 
 
 def tokens(site: Site) -> Value:
-    """A tokenizer is called: rows where its texts are those of a batch."""
-    return cut(site.each(kind="batch"))
+    """A tokenizer is called: rows where its texts are those of a batch, filled up to the longest of them
+    where it pads and no length is given
+    (https://huggingface.co/docs/transformers/pad_truncation).
+    """
+    made = cut(site.each(kind="batch"))
+    return tuple(_filled_up(a) for a in made) if _pads(site) else made
+
+
+#: methods of tokenizers that take several texts, with the place of ``padding``; ``pad`` pads unless it is told not to
+_OF_TEXTS = {"__call__": 5, "batch_encode_plus": 2, "pad": 1}
+
+
+def _pads(site: Site) -> bool:
+    """Whether texts are filled up to the longest of those that are given; also where an option may say so."""
+    if site.word not in _OF_TEXTS:
+        return False
+    given = site.arguments.get(_OF_TEXTS[site.word], "padding")
+    if given is None:
+        return site.word == "pad"
+    return any(a.value in (True, "longest") if isinstance(a, Const) else True for a in given)
+
+
+def _filled_up(a: Atom) -> Atom:
+    rows = isinstance(a, Data) and a.placement.kind is Kind.ROWS
+    return _padded(a, True) if rows else a
+
+
+def _padded(a: Atom, yes: bool) -> Atom:
+    if not isinstance(a, Data) or a.placement.kind is not Kind.ROWS:
+        return a
+    return a._replace(placement=a.placement._replace(padded=yes))
+
+
+def _of_samples(v: Value) -> Value:
+    """What a model gives for each sample, however long it was: nothing of it is filled up."""
+    return tuple(_padded(a, False) for a in v)
 
 
 def tokenizer(site: Site) -> Value:
