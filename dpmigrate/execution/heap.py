@@ -18,6 +18,7 @@ from dpmigrate.execution.objects import (
     KEYS,
     LENGTH,
     PASSING,
+    RESULTS,
     WEAK,
     Delta,
     Location,
@@ -46,6 +47,8 @@ class Heap(Outcomes):
         if made is None:
             made = self.objects[number] = Object(number, kind, name, node, context, extra)
             made.passing = kind == PASSING
+            if kind in RESULTS:
+                self.results[number] = {}
             self.write((number, EXISTS), EXISTING)
             return made
         made.extra = extra if extra is not None else made.extra

@@ -66,5 +66,7 @@ UNSEEN = ("opaque", "any")
 OF_A_LIBRARY = "made of plain data"
 #: objects that may be made for one statement only
 OF_ONE_STATEMENT = (*WEAK, "slice", "iterator", "bar", "backward")
+#: objects that code which is not seen gives, and of which nothing else is known by their numbers
+RESULTS = ("output",)
 #: objects that do not keep alive what they go over
 PASSING = "iterator"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 from dpmigrate.execution.joins import join, one_value, same
 from dpmigrate.execution.objects import EXISTS, OF_ONE_STATEMENT, Delta, Location
-from dpmigrate.execution.store import WRITTEN, Narrowed, Store
+from dpmigrate.execution.store import WRITTEN, Narrowed, Store, held_in
 from dpmigrate.execution.values import NOTHING, UNBOUND, Ref, Value, value
 
 
@@ -57,8 +57,12 @@ class Outcomes(Store):
         reads = self._reads[-1] if self._reads else None
         # which of the objects that some of them have made were there before
         there = {at[0]: self._store.get(at) for at in by if at[1] == EXISTS}
+        # and which an earlier turn has made, and nothing holds in the outcomes that do not make them anew
+        gone = {n for n, was in there.items() if was is not None and self._gone(n, outcomes)}
         for at, writers in by.items():
-            old = self._store.get(at)
+            old = was = self._store.get(at)
+            if at[0] in gone and at[1] != EXISTS:
+                was = None
             found = [outcomes[i][at] for i in writers]
             if len(writers) < len(outcomes):
                 if reads is not None and at not in reads:
@@ -66,14 +70,14 @@ class Outcomes(Store):
                         private[at[0]] = self._private(at[0])
                     if not private[at[0]]:
                         reads[at] = old  # an outcome leaves it as it was
-                found.insert(0 if writers[0] else len(found), old)
+                found.insert(0 if writers[0] else len(found), was)
             first = found[0]
             # what a test has narrowed is no other value
             narrowed = all(type(outcomes[i][at]) is Narrowed for i in writers)
             for f in found:
                 if f is not first and not (same(f, first) and (merged is None or one_value(f))):
-                    exists = there.get(at[0], self._store.get((at[0], EXISTS)))
-                    new = self._either_of(at, old, exists, outcomes, by)
+                    exists = there.get(at[0], self._store.get((at[0], EXISTS))) if at[0] not in gone else None
+                    new = self._either_of(at, was, exists, outcomes, by)
                     if merged is not None and not narrowed:
                         new = merged(new)
                     break
@@ -162,6 +166,21 @@ class Outcomes(Store):
                 if held is not None and wanted in held:
                     return False
         return True
+
+    def _gone(self, number: int, outcomes: list[Delta]) -> bool:
+        """Whether some outcomes make a result anew, and nothing holds the earlier one in the others: what it was
+        is never asked for. Objects of other kinds may be asked for by their numbers, and those of shared
+        contexts be held by a call under way.
+        """
+        made = self.objects.get(number)
+        if made is None or number not in self.results or made.kept or made.context in self.merged:
+            return False
+        others = [outcome for outcome in outcomes if (number, EXISTS) not in outcome]
+        places = self.results[number]
+        self.work += len(places) * len(others) // 8
+        return bool(others) and not any(
+            number in held_in(outcome.get(at, self._store.get(at)) or NOTHING) for at in places for outcome in others
+        )
 
     def _either_of(
         self, at: Location, old: Value | None, there: Value | None, outcomes: list[Delta],

@@ -23,6 +23,7 @@ from dpmigrate.execution.values import (
     Const,
     Data,
     Items,
+    Method,
     Ref,
     Unbound,
     Value,
@@ -53,6 +54,18 @@ class Narrowed(tuple[Atom, ...]):
     __slots__ = ()
 
 
+def held_in(v: Value) -> Iterator[int]:
+    """The objects that a value may be, hold in a tuple or be a method of."""
+    for a in v:
+        while type(a) is Method:
+            a = a.receiver
+        if type(a) is Ref:
+            yield a.object
+        elif type(a) is Items:
+            for inner in a.items:
+                yield from held_in(inner)
+
+
 class Store:
     """Fields of objects; all writes are journalled."""
 
@@ -81,6 +94,8 @@ class Store:
         self.scopes: list[int] = []
         #: contexts that several places of calls share: what they have made may be alive
         self.merged: set[int] = set()
+        #: the places that have ever held a result of code that is not seen, by its number
+        self.results: dict[int, dict[Location, None]] = {}
         #: the statement under way
         self.at: ast.AST | None = None
 
@@ -193,6 +208,10 @@ class Store:
             store.pop(location, None)
         else:
             store[location] = new
+            if self.results and new:
+                for number in held_in(new):
+                    if number in self.results:
+                        self.results[number][location] = None
             holder = self.objects.get(owner) if holds else None
             if holder is None:
                 pass
