@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from dpmigrate.execution import divergence
+from dpmigrate.execution import divergence, own_attributes
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.attributes import AttributeParts
 from dpmigrate.execution.joins import join
@@ -155,6 +155,7 @@ class AttributeStoreParts(AttributeParts):
                 )
                 return
         self.heap.put((made.number, name), new)
+        own_attributes.stored(self, made, name, new, node, frame)
 
     def _setter(self, cls: Object, name: str) -> Object | None:
         """The setter of a property of this name."""

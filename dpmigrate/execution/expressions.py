@@ -6,6 +6,7 @@ import ast
 from abc import abstractmethod
 from collections.abc import Callable
 
+from dpmigrate.execution import own_attributes
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.comprehensions import ComprehensionParts
 from dpmigrate.execution.joins import join
@@ -37,7 +38,9 @@ class ExpressionParts(ComprehensionParts):
         return self.name(node, frame)
 
     def _attribute(self, node: ast.Attribute, frame: Frame) -> Value:
-        return self.attribute(self.evaluate(node.value, frame), node.attr, node, frame)
+        owner = self.evaluate(node.value, frame)
+        found = self.attribute(owner, node.attr, node, frame)
+        return own_attributes.known(self, owner, node, frame) or found
 
     def _subscript(self, node: ast.Subscript, frame: Frame) -> Value:
         owner = self.evaluate(node.value, frame)

@@ -44,6 +44,13 @@ class Asked(NamedTuple):
     atom: Atom
 
 
+class Own(NamedTuple):
+    """In a scope: what a call has stored in an attribute of the object whose method it is."""
+
+    object: int
+    name: Hashable
+
+
 #: what such a question found
 YES: Value = (Unbound("yes"),)
 
@@ -94,6 +101,8 @@ class Store:
         self.scopes: list[int] = []
         #: contexts that several places of calls share: what they have made may be alive
         self.merged: set[int] = set()
+        #: the scopes of calls that have stored something in an attribute of their own object, by attributes
+        self.own: dict[Location, dict[int, None]] = {}
         #: the places that have ever held a result of code that is not seen, by its number
         self.results: dict[int, dict[Location, None]] = {}
         #: the statement under way
@@ -184,7 +193,16 @@ class Store:
         else:
             self.write(location, new)
 
+    def store_own(self, location: Location, new: Value, scope: int) -> None:
+        """Note what the call of a scope has stored in an attribute of its object, until anybody else stores there."""
+        self.own.setdefault(location, {})[scope] = None
+        self.write((scope, Own(*location)), new)
+
     def _store_at(self, location: Location, new: Value | None) -> None:
+        for scope in self.own.get(location, ()) if self.own else ():
+            at = (scope, Own(*location))
+            if at in self._store:
+                self._store_at(at, None)
         holds = False
         for a in new or NOTHING:
             if type(a) in _HOLDING:
