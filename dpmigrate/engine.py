@@ -364,11 +364,24 @@ def _mended(
     if changed:
         return again
     script.quieted, script.shown_bent = quieted, before
-    blocked = again.outcome.status is not Status.REFUSED or any(blockers(f.findings) for f in again.outcome.files)
+    files = again.outcome.files if how.annotate else tuple(replace(f, findings=_not_mended(f.findings)) for f in again.outcome.files)
+    blocked = again.outcome.status is not Status.REFUSED or any(blockers(f.findings) for f in files)
     if blocked or not isinstance(texts, migration.Shown) or texts.judgement is None:
         return None
     reason = migration.standing(texts.judgement, last) if (last := results[-1]) is not texts.judgement else ""
-    return replace(again, outcome=replace(again.outcome, reason=reason)) if reason else None
+    return replace(again, outcome=replace(again.outcome, reason=reason, files=files)) if reason else None
+
+
+def _not_mended(found: tuple[Finding, ...]) -> tuple[Finding, ...]:
+    """Findings without those that take a part of a loss for none of means, in which what it takes of a rank's part becomes that of the global batch:
+    where the program is refused all the same, that is not why.
+    """
+    mended = [f.span for f in found if f.code == "DPM302" and f.edits]
+
+    def is_mended(f: Finding) -> bool:
+        return f.of_means and f.severity is Severity.BLOCKER and any(f.span.covers(m) or m.covers(f.span) for m in mended)
+
+    return tuple(f for f in found if not is_mended(f))
 
 
 def _planned(script: Script, outcome: Outcome, new: Sequence[tuple[Source, bytes]] = ()) -> Planned:

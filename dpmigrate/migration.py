@@ -20,7 +20,7 @@ from dpmigrate.source import Source
 if TYPE_CHECKING:
     from dpmigrate.facts.script import Script
     from dpmigrate.facts.wraps import Wrap
-    from dpmigrate.judge import Judgement
+    from dpmigrate.judge import Fault, Judgement
 
 #: the new text of each file that changes
 Texts = Mapping[Part, str]
@@ -158,10 +158,19 @@ def verdict(judgement: Judgement) -> str:
 
 def standing(first: Judgement, last: Judgement) -> str:
     """Why a result is not written where none that was planned with more edits is right either: of its faults the first that the ``last`` of these has as well,
-    in the same place. What only the others have is the doing of their edits, and no reason. '' where the last has mended all of them.
+    in the same place, in the words of the last: what it has mended is no reason. What only the others have is the doing of their edits, and no reason
+    either. '' where the last has mended all of them.
     """
-    there = {(f.invariant, f.place) for f in last.faults}
-    return verdict(replace(first, faults=tuple(f for f in first.faults if (f.invariant, f.place) in there)))
+    there = {(f.invariant, f.place): f for f in last.faults}
+    left = tuple(_of_both(f, there[f.invariant, f.place]) for f in first.faults if (f.invariant, f.place) in there)
+    return verdict(replace(first, faults=left))
+
+
+def _of_both(first: Fault, last: Fault) -> Fault:
+    """A fault of two results in the words of the last, unless they are about what its edits have made."""
+    from dpmigrate import judge
+
+    return last if first.invariant == judge.APART and "_all of" not in last.words and first.established == last.established else first
 
 
 def doubted(judgement: Judgement) -> str:

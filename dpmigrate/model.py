@@ -21,6 +21,10 @@ class Span:
     end_line: int
     end_col: int
 
+    def covers(self, other: Span) -> bool:
+        """Whether the other piece lies in this one, or is the same."""
+        return (self.line, self.col) <= (other.line, other.col) and (other.end_line, other.end_col) <= (self.end_line, self.end_col)
+
     @classmethod
     def of(cls, node: ast.AST) -> Span:
         """The exact span that ``ast`` gives for the node."""
@@ -70,6 +74,11 @@ def left(found: Sequence[Finding]) -> list[Finding]:
 def blockers(found: Sequence[Finding]) -> list[Finding]:
     """What stands in the way of a migration."""
     return [f for f in found if f.severity is Severity.BLOCKER]
+
+
+def alone(found: Sequence[Finding]) -> list[Finding]:
+    """What keeps several ranks from starting, whatever else is mended: a batch size that they do not divide."""
+    return [f for f in found if f.code == "DPM202" and f.severity is Severity.WARNING]
 
 
 class Status(enum.Enum):

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from dpmigrate import cli
+from dpmigrate.model import File, Finding, Outcome, Severity, Span, Status
+from dpmigrate.report.text import Style, apply_result
 from tests.pipeline import FIXTURES
 
 pytestmark = pytest.mark.usefixtures("forked_tool")
@@ -201,6 +203,13 @@ def test_apply_refuses_with_file_line_and_reason(tmp_path: Path) -> None:
     assert (done.returncode, path.read_bytes()) == (1, REFUSED.read_bytes())
     assert b"DPM901" in done.stdout
     assert b"the batches are cut from X_train and Y_train by hand" in done.stdout
+
+
+def test_a_batch_size_that_ranks_cannot_divide_is_told_beside_the_reason_of_a_refusal() -> None:
+    span = Span(3, 0, 3, 5)
+    found = (Finding("DPM202", span, "batches of one", Severity.WARNING, advice="more"), Finding("DPM602", span, "totals", Severity.WARNING))
+    refused = Outcome("train.py", Status.REFUSED, (File("train.py", found),), "it compares samples")
+    assert list(apply_result(refused, Style(False), written=None))[1:] == ["  train.py:3: DPM202 batches of one", "    help: more"]
 
 
 @pytest.mark.parametrize(

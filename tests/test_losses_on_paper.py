@@ -8,7 +8,7 @@ import pytest
 
 from dpmigrate import engine
 from dpmigrate.contract import OF_GRADIENTS
-from dpmigrate.model import Outcome, Status
+from dpmigrate.model import Outcome, Severity, Status
 from dpmigrate.settings import Settings
 from tests.pipeline import cases
 
@@ -479,3 +479,45 @@ def test_a_loss_that_is_told_the_size_of_the_batch_keeps_that_of_the_global_one(
     assert "F.cosine_similarity(ddp.batch_rows(both.unsqueeze(1), segments=2), ddp.batch_rows(both.unsqueeze(0), dim=1, segments=2), dim=2)" in after
     assert "apart = Apart(args.size)" in after
     assert "sum_loss" not in after and "batch_sum" not in after
+
+
+_MASKED = """
+def masked(error, target):
+    valid = (target > 0.5).float()
+    return (error * valid).sum() / (valid.sum() + 1e-6)
+
+
+def overlap(p, t):
+    both = (p * t).sum()
+    return 1 - (2 * both + 1e-6) / (p.sum() + t.sum() + 1e-6)
+
+
+def spread(p, t):
+    parts = []
+    for mask in (t[:, 0] > 0.5, t[:, 0] <= 0.5):
+        if not mask.any():
+            continue
+        parts.append(p[mask].mean(0))
+    return (parts[0] - parts[-1]).pow(2).sum()
+"""
+
+
+def test_the_reason_of_a_refusal_is_what_cannot_be_mended(tmp_path: Path) -> None:
+    """Not the sums of the batch beside it, which are put together: those were named, and taken for comparisons of samples."""
+    loss = "masked(F.smooth_l1_loss(p, t, reduction='none'), t) + overlap(p, t) + spread(p, t)"
+    outcome, _ = applied(tmp_path, loss, _MASKED)
+    assert outcome.status is Status.REFUSED
+    (line,) = [n for n, text in enumerate((tmp_path / "train.py").read_text().splitlines(), 1) if "mask.any()" in text]
+    assert f"line {line}" in outcome.reason
+    assert not any(f.severity is Severity.BLOCKER for file in outcome.files for f in file.findings)
+
+
+@pytest.mark.parametrize("loss", ["masked((p - t).abs(), t)", "overlap(p, t)", "masked(F.smooth_l1_loss(p, t, reduction='none'), t) + overlap(p, t)"])
+def test_without_it_the_rest_is_mended(tmp_path: Path, loss: str) -> None:
+    outcome, _ = applied(tmp_path, loss, _MASKED)
+    assert outcome.status is Status.CHANGED, outcome.reason
+
+
+def test_a_comparison_of_samples_stays_the_reason_of_a_refusal(tmp_path: Path) -> None:
+    outcome, _ = applied(tmp_path, "overlap(p, t) + spread(p, t) + (p[1:] - p[:-1]).abs().max()", _MASKED)
+    assert outcome.status is Status.REFUSED and (outcome.reason or "DPM303" in codes(outcome))

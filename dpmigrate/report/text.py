@@ -11,7 +11,7 @@ import shlex
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from dpmigrate.model import File, Finding, Outcome, Severity, Status, blockers, left
+from dpmigrate.model import File, Finding, Outcome, Severity, Status, alone, blockers, left
 from dpmigrate.report.plain import safe
 
 _COLOURS = {Severity.BLOCKER: "1;31", Severity.ERROR: "31", Severity.WARNING: "33", Severity.NOTE: "36"}
@@ -156,7 +156,7 @@ def apply_result(outcome: Outcome, style: Style, *, written: str | None, proof: 
         program = "left as it is" if not commented else "left as it is but for comments" if written is not None else "would get comments only"
         yield f"{style.paint(path, '1')}: {style.paint('refused', '1;31')}, {program}{': ' + safe(outcome.reason) if outcome.reason else ':'}"
         for file in outcome.files:
-            for f in blockers(file.findings):
+            for f in (*blockers(file.findings), *alone(file.findings)):
                 yield f"  {safe(file.path)}:{f.span.line}: {f.code} {safe(f.message)}"
                 if f.advice:
                     yield f"    help: {safe(f.advice)}"

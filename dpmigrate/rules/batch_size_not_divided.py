@@ -30,6 +30,8 @@ from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, Wrap
 from dpmigrate.facts.loaders import starred
+from dpmigrate.facts.loops import BatchLoop
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
@@ -104,10 +106,31 @@ def _told(script: Script, size: ast.expr, known: list[ast.expr]) -> Iterator[Hit
                 severity=Severity.WARNING, advice=f"take a batch size that the number of ranks divides, or {_PER_RANK}",
             )  # fmt: skip
     for default in filter(_is_one, defaults):
+        taken = _without_axis(script)
+        written = f", and {script.text(taken)} takes the axis of the samples away: the step is written for one" if taken is not None else ""
         yield Hit(
-            default, "this batch size of one sample cannot be divided over ranks: several of them stop at the start", severity=Severity.WARNING,
-            advice=f"start them with a batch size that the number of ranks divides, or {_PER_RANK}",
+            default, f"this batch size of one sample cannot be divided over ranks: several of them stop at the start{written}", severity=Severity.WARNING,
+            advice=(f"start them with a batch size that the number of ranks divides, or {_PER_RANK}" if taken is None else f"Keep it, and {_PER_RANK}"),
         )  # fmt: skip
+
+
+def _without_axis(script: Script) -> ast.Call | None:
+    """Where a training step takes the axis of the samples out of what its loader gives: ``x.squeeze(0)``."""
+    for loop in script.roles.train_loops:
+        for call in (n for s in loop.node.body for n in walk(s) if isinstance(n, ast.Call)):
+            func = call.func
+            dims = [a.value for a in (*call.args, *(k.value for k in call.keywords)) if isinstance(a, ast.Constant)]
+            if isinstance(func, ast.Attribute) and func.attr == "squeeze" and dims == [0] and _part_of_batch(script, loop, func.value):
+                return call
+    return None
+
+
+def _part_of_batch(script: Script, loop: BatchLoop, node: ast.expr) -> bool:
+    """Whether an expression is what a loop takes of its loader, or a part of it: ``batch["image"]``."""
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    taken = walk(loop.node.target) if not isinstance(loop.node, ast.While) else ()
+    return isinstance(node, ast.Name) and any(isinstance(n, ast.Name) and n.id == node.id for n in taken)
 
 
 def _numbers(script: Script, size: ast.expr) -> list[ast.expr]:

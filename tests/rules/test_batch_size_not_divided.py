@@ -6,7 +6,7 @@ import pytest
 
 from dpmigrate.model import Severity
 from dpmigrate.settings import Settings
-from tests.rules.program import after, found, hits, refused, whole
+from tests.rules.program import STEP, after, found, hits, refused, whole
 
 
 @pytest.mark.parametrize(
@@ -156,3 +156,19 @@ def test_a_size_that_may_be_another_loaders_is_refused() -> None:
 def test_batches_of_the_programs_own_keep_their_size() -> None:
     own = "loader = DataLoader(train_set, batch_sampler=torch.utils.data.BatchSampler(range(32), 8, False))"
     assert "    loader.batch_sampler.batch_size = 16" in whole(loader=own, end="loader.batch_sampler.batch_size = 16")
+
+
+@pytest.mark.parametrize(
+    ("step", "written"),
+    [
+        ("x, y = x.squeeze(0), y", True),
+        ("x = x.squeeze(dim=0)", True),
+        ("x = x.squeeze(1)", False),
+        ("x = x.squeeze()", False),
+        ("z = torch.ones(1, 3).squeeze(0)", False),
+    ],
+)
+def test_a_step_that_is_written_for_one_sample(step: str, written: bool) -> None:
+    parts = {"setup": _OPTION.format(1) + "\nargs = parser.parse_args()", "loader": "loader = DataLoader(train_set, batch_size=args.batch_size, shuffle=True)"}
+    told = [f for f in hits("DPM202", **parts, step=f"{step}\n{STEP}") if f.severity is Severity.WARNING]
+    assert [("takes the axis of the samples away" in f.message, f.advice.startswith("Keep it")) for f in told] == [(written, written)]
