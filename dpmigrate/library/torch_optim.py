@@ -155,19 +155,20 @@ def groups(site: Site) -> Value:
     held = site.m.heap.read((owner.number, "groups"))
     if held:
         return held
-    made = site.m.heap.new("dict", "group", site.node, site.frame.context, key=owner.number)
-    for name in ("lr", "weight_decay", "momentum", "betas", "eps", "initial_lr"):
-        site.m.heap.write((made.number, Const("str", name)), SETTING)
-    parameters = site.m.heap.read((owner.number, "parameters")) or NOTHING
-    listed = site.m.heap.new("list", "params", site.node, site.frame.context, key=owner.number)
-    site.m.heap.write((listed.number, "*"), parameters)
-    site.m.heap.write((made.number, Const("str", "params")), value(Ref(listed.number)))
-    outer = site.m.heap.new(
-        "list", "groups", site.node, site.frame.context, key=("groups", owner.number)
-    )
-    site.m.heap.write((outer.number, "*"), value(Ref(made.number)))
-    found = value(Ref(outer.number))
-    site.m.heap.write((owner.number, "groups"), found)
+    with site.m.heap.outside():  # it has been there since the optimizer was made, whoever asks for it first
+        made = site.m.heap.new("dict", "group", site.node, site.frame.context, key=owner.number)
+        for name in ("lr", "weight_decay", "momentum", "betas", "eps", "initial_lr"):
+            site.m.heap.write((made.number, Const("str", name)), SETTING)
+        parameters = site.m.heap.read((owner.number, "parameters")) or NOTHING
+        listed = site.m.heap.new("list", "params", site.node, site.frame.context, key=owner.number)
+        site.m.heap.write((listed.number, "*"), parameters)
+        site.m.heap.write((made.number, Const("str", "params")), value(Ref(listed.number)))
+        outer = site.m.heap.new(
+            "list", "groups", site.node, site.frame.context, key=("groups", owner.number)
+        )
+        site.m.heap.write((outer.number, "*"), value(Ref(made.number)))
+        found = value(Ref(outer.number))
+        site.m.heap.write((owner.number, "groups"), found)
     return found
 
 

@@ -114,6 +114,8 @@ def test_weights_are_drawn_from_a_stream_of_all_ranks(line: str) -> None:
         pytest.param("if ddp.mean_all(loss.item()) > last:\n    for group in optimizer.param_groups:\n        group['lr'] *= 0.9", True, id="all"),
         pytest.param("if loss.item() > last:\n    for group in optimizer.param_groups:\n        group['lr'] *= 0.9", False, id="some"),
         pytest.param("optimizer.param_groups[0]['lr'] = 0.1 * loss.item()", False, id="a number"),
+        ("if ddp.is_main():\n    print(optimizer.param_groups[0]['lr'])", True),  # what it asks for has been there before
+        ("if ddp.is_main():\n    optimizer.param_groups[0]['lr'] = 0.01", False),
     ],
 )
 def test_no_rank_sets_its_optimizer_by_itself(turn: str, right: bool) -> None:
