@@ -230,7 +230,7 @@ class CallParts(InstanceParts):
             operands.append(value(Ref(receiver.number)))
         drawn = any(self.library.draws(self, v) for v in operands)
         if drawn or any(self.depends(v).kind not in placements.EQUAL for v in operands):
-            result = self.miss(f"no table has {name}", node, frame)
+            result = self.miss(self._not_known(name, receiver), node, frame)
             self._havoc(arguments, result)
             if receiver is not None and receiver.kind not in ("class", "function", "pymodule"):
                 self.heap.widen((receiver.number, ELEMENTS), result)
@@ -240,6 +240,17 @@ class CallParts(InstanceParts):
         if all(isinstance(a, Const | Setting | Foreign) for v in operands for a in v):
             made.marks.add(OF_A_LIBRARY)
         return value(Ref(made.number))
+
+    def _not_known(self, name: str, receiver: Object | None) -> str:
+        """What is not known of a call: what an object of the program is asked for by a name that its
+        own files bind, it lacks here, as under a setting that sets no model at all.
+        """
+        cls = self.class_of(receiver) if receiver is not None else None
+        word = name.removeprefix(".")
+        if receiver is None or cls is None or receiver.kind != "instance" or word not in self.bindable:
+            return f"no table has {name}"
+        own = not cls.extra.unknown and set(cls.extra.foreign) <= {"torch.nn.Module"}
+        return f"{receiver.name} has no attribute {word} here" if own else f"no table has {name}"
 
     def _callbacks(self, arguments: Arguments, node: ast.AST, frame: Frame) -> None:
         """Functions that unknown code is given may be called, with what nobody knows."""

@@ -246,3 +246,11 @@ def test_a_method_that_no_file_gives_ends_its_branch() -> None:
 def test_a_method_that_something_may_give(method: str, after: str) -> None:
     m = executed(_HEAD + "from somewhere import adds, load\n" + _PICKS.format(method=method, after=after))
     assert not any(e for e in m.trace.of("no attribute") if e.values["name"] == const("thorough")) or "Unknown" in repr(held(m, "found"))
+
+
+def test_what_an_object_lacks_is_told_by_its_name() -> None:
+    m = executed(
+        _HEAD + "class Net(nn.Module):\n    def __init__(self, kind):\n        super().__init__()\n        if kind == 'deep':\n            self.body = nn.Linear(4, 2)\n"
+        "    def forward(self, x):\n        return self.body(x)\nout = Net('flat')(x)"
+    )
+    assert "Net has no attribute body here" in repr(held(m, "out"))
