@@ -25,7 +25,7 @@ NAMES: Final[dict[str, tuple[str, ...]]] = {
     "accumulate": ("*models", "sync"),
     "clean_keys": ("state_dict",),
     "local_batch": ("size",),
-    "local_rows": ("batch",),
+    "local_rows": ("batch", "pad"),
     "DistributedSampler": ("dataset", "num_replicas", "rank", "shuffle", "seed", "drop_last"),
     "distribute": ("loader", "keep_batch_size"),
     "shard": ("loader", "blocks"),

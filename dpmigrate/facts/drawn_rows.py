@@ -178,12 +178,12 @@ class _Rows:
             return False
         self.open.add(node.id)
         try:
-            return all(isinstance(value := _part(b.value, b.path), ast.expr) and of(value) for b in bound)
+            return all(isinstance(value := element(b.value, b.path), ast.expr) and of(value) for b in bound)
         finally:
             self.open.discard(node.id)
 
 
-def _part(value: ast.AST | None, path: tuple[int | str, ...]) -> ast.AST | None:
+def element(value: ast.AST | None, path: tuple[int | str, ...]) -> ast.AST | None:
     """The element of a tuple that a variable is given; the value itself where a call gives a tuple."""
     for at in path:
         if isinstance(value, ast.Tuple | ast.List) and isinstance(at, int) and at < len(value.elts):

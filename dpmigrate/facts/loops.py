@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dpmigrate.facts.cuts import cut_beside, cuts
 from dpmigrate.facts.definitions import TRANSPARENT, gone_through, through
 from dpmigrate.facts.looked import looked_at, measured
 from dpmigrate.facts.names import FunctionNode, Loop, Names, position
@@ -68,8 +69,16 @@ def batch_loops(roles: Roles) -> tuple[BatchLoop, ...]:
 def _picking(roles: Roles, known: set[Loop]) -> list[BatchLoop]:
     """The innermost loops round a ``backward()`` that picks its samples at random, where it stands in no loop over a loader."""
     loops = {a for b in roles.backwards if not first_loops(roles, b, lambda loop: loop in known) for a in first_loops(roles, b, lambda loop: True)}
-    found = ((loop, picks(roles, loop, {loop, *rounds(roles, loop)})) for loop in sorted(loops, key=position))
-    return [BatchLoop(loop, these[0].rows, NONE, True, False, roles.branches(loop), picked=these) for loop, these in found if these]
+    found: dict[Loop, tuple[Pick, ...]] = {}
+    for loop in sorted(loops, key=position):
+        around = list(rounds(roles, loop))
+        these = picks(roles, loop, {loop, *around})
+        if these:
+            found |= {} if cut_beside(roles, loop) else {loop: these}
+        else:
+            cut = next(((a, c) for a in dict.fromkeys((loop, *around)) if (c := cuts(roles, a))), None)
+            found |= {} if cut is None else dict([cut])
+    return [BatchLoop(loop, these[0].rows, NONE, True, False, roles.branches(loop), picked=these) for loop, these in found.items()]
 
 
 def _over(roles: Roles, node: ast.For | ast.AsyncFor) -> list[BatchLoop]:

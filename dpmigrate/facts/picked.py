@@ -24,7 +24,8 @@ class Pick:
     """What makes a training batch: ``rows`` is an expression with a row for each sample, a whole batch or the indices of one.
 
     ``done``: each rank takes its rows of it already. ``called``: it is a call of a function of the program that makes batches. ``grown`` is where the
-    samples that it picks from are changed while training runs.
+    samples that it picks from are changed while training runs. ``cut``: the batches lie one after the other in what the program has, and ``each`` is the
+    target of the loop that has them in it, where they are handed out.
     """
 
     rows: ast.expr
@@ -32,6 +33,8 @@ class Pick:
     called: bool
     done: bool
     grown: ast.AST | None = None
+    cut: bool = False
+    each: ast.expr | None = None
 
 
 def picks(roles: Roles, loop: Loop, outer: Iterable[Loop]) -> tuple[Pick, ...]:

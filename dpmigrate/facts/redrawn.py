@@ -70,14 +70,14 @@ def _drawn_for(script: Script, maker: ast.expr) -> Iterator[Redrawn]:
     stmt = script.names.statement(maker)
     if _drawing(script, maker):
         if not script.meets(stmt):
-            yield _placed(script, stmt)
-        elif _can_be_taken_out(script, maker, stmt):
+            yield placed(script, stmt)
+        elif can_be_taken_out(script, maker, stmt):
             yield Redrawn(maker)
         else:
             yield Redrawn(maker, "it stands in the middle of a statement that trains")
-    for feeding in _feeding(script, maker, {stmt}):
-        if _drawing(script, feeding):
-            yield _placed(script, feeding)
+    for giving in feeding(script, maker, {stmt}):
+        if _drawing(script, giving):
+            yield placed(script, giving)
 
 
 def _drawing(script: Script, node: ast.AST) -> bool:
@@ -105,7 +105,7 @@ def _unseen_data(script: Script, call: ast.Call) -> bool:
     return any(not v.qual.startswith((*_QUIET, "?.")) and repeated(script, v.node) for v in made if isinstance(v.node, ast.Call))
 
 
-def _can_be_taken_out(script: Script, node: ast.expr, stmt: ast.stmt) -> bool:
+def can_be_taken_out(script: Script, node: ast.expr, stmt: ast.stmt) -> bool:
     """Whether the expression is evaluated once, when the statement begins."""
     parted = ast.Lambda | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp | ast.IfExp | ast.BoolOp
     if any(isinstance(a, parted) for a in script.names.ancestors(node, below=stmt)):
@@ -115,7 +115,7 @@ def _can_be_taken_out(script: Script, node: ast.expr, stmt: ast.stmt) -> bool:
     )
 
 
-def _placed(script: Script, stmt: ast.stmt) -> Redrawn:
+def placed(script: Script, stmt: ast.stmt) -> Redrawn:
     """The statement, or the loop or the test of a rank's own round it, so that all ranks come to it and as often."""
     place = stmt
     inner: ast.AST = stmt
@@ -130,7 +130,7 @@ def _placed(script: Script, stmt: ast.stmt) -> Redrawn:
     return Redrawn(place)
 
 
-def _feeding(script: Script, node: ast.AST, seen: set[ast.stmt]) -> Iterator[ast.stmt]:
+def feeding(script: Script, node: ast.AST, seen: set[ast.stmt]) -> Iterator[ast.stmt]:
     """The statements between the epochs that give the variables of the node what they hold, or change it."""
     for n in walk(node):
         if isinstance(n, ast.Name | ast.Attribute) and isinstance(n.ctx, ast.Load):
@@ -138,7 +138,7 @@ def _feeding(script: Script, node: ast.AST, seen: set[ast.stmt]) -> Iterator[ast
                 if stmt not in seen and between(script, stmt) and not script.meets(stmt):
                     seen.add(stmt)
                     yield stmt
-                    yield from _feeding(script, stmt, seen)
+                    yield from feeding(script, stmt, seen)
 
 
 def _giving(script: Script, node: ast.Name | ast.Attribute) -> Iterator[ast.stmt]:

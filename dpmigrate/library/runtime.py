@@ -147,13 +147,27 @@ def _share(site: Site, v: Value, loader: int) -> Value:
             origin, sources = Origin(site.node, "batch"), a.sources | {loader}
             found.append(a._replace(placement=placements.rows(), sources=sources, origin=origin, even=False, lengths=()))
         elif made is not None and made.kind == "list":
-            rows = _share(site, site.flat(value(a)), loader)
-            found += [d._replace(kind="tensor") for d in rows if isinstance(d, Data)] or [Unknown(NO_ROWS, site.node)]
+            held = site.flat(value(a))
+            rows = _share(site, held, loader)
+            plain = [d._replace(kind="tensor") for d in rows if isinstance(d, Data)]
+            found += plain or ([Unknown(NO_ROWS, site.node)] if held else [_rows_of(site, loader)])  # texts and settings have no data
+        elif made is not None and made.kind == "dict":
+            new = site.m.heap.new("dict", "dict", site.node, site.frame.context, key=("rows", made.number))
+            for at, held in list(site.m.heap.names(made.number)):
+                site.m.heap.write((new.number, at), held if isinstance(at, str) and at.startswith("#") else _share(site, held, loader))
+            found.append(Ref(new.number))
+        elif isinstance(a, Setting):
+            found.append(_rows_of(site, loader))
         elif a == NONE[0]:
             found.append(a)
         else:
             found.append(a if isinstance(a, Unknown) else Unknown(NO_ROWS, site.node))
     return tuple(found)
+
+
+def _rows_of(site: Site, loader: int) -> Data:
+    """The rank's rows of what is the same on all ranks, whatever it is."""
+    return Data("any", placements.rows(), sources=frozenset({loader}), origin=Origin(site.node, "batch"))
 
 
 def dealt(how: str) -> Effect:

@@ -10,19 +10,22 @@ A step of the optimizer in a loop over parts of a batch (`for part in batch:`).
 
 ## Why it matters
 Data parallelism means that the ranks train on different samples. Where the samples come from a DataLoader, a sampler divides them; where
-they are cut by hand, only the author knows how, unless each batch is drawn at random (DPM224).
+they are cut by hand, each rank can take its rows of every batch (DPM224), if it is seen where the batches end and that nothing else in the step goes with
+the whole of one.
 A state that goes on from batch to batch belongs to the samples of one rank only.
 
 ## Example
 ```python
 for i in range(0, len(x), batch_size):
-    loss = criterion(model(x[i : i + batch_size]), y[i : i + batch_size])
+    noise = torch.randn(batch_size, 3)
+    loss = criterion(model(x[i : i + batch_size], noise), y[i : i + batch_size])
 ```
 can be migrated after it is written as
 ```python
 loader = DataLoader(TensorDataset(x, y), batch_size=batch_size, shuffle=True)
 for xb, yb in loader:
-    loss = criterion(model(xb), yb)
+    noise = torch.randn(len(xb), 3)
+    loss = criterion(model(xb, noise), yb)
 ```
 
 ## When it is not fixed
@@ -34,6 +37,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from dpmigrate.facts.cuts import in_the_way
 from dpmigrate.facts.definitions import through
 from dpmigrate.facts.feeds import Cut, Feed, behind, counts, feed, short
 from dpmigrate.facts.loops import rounds
@@ -129,7 +133,7 @@ _SAID = {
         "the loop goes over {what}, and nothing says that what {by} makes is a DataLoader",
         "if it is one, call it train_loader, or make it in this program",
     ),
-    "cut": ("the batches are cut from {tensors} by hand, {what}", "write {loader} before the loop, and {loop} in place of what cuts"),
+    "cut": ("the batches are cut from {tensors} by hand, {what}{beside}", "write {loader} before the loop, and {loop} in place of what cuts"),
     "whole": (
         "every step trains on all of {tensors} at once",
         "write {loader} before the loop, and {loop} round the step: one global batch, of which each rank takes a part",
@@ -161,6 +165,7 @@ def _hit(script: Script, lost: list[ast.Call]) -> Hit:
         "by": found.by,
         "made": f"{found.by}()" if found.by else found.what,
         "instead": _instead(script, backward),
+        "beside": _beside(script, backward),
         **(_lines(found.cut) if found.cut is not None else {}),
     }
     return Hit(backward, f"no DataLoader is seen to feed this step: {words.format(**given)}{_place(script, found, backward)}", advice=advice.format(**given))
@@ -197,6 +202,12 @@ def _lines(cut: Cut) -> dict[str, str]:
     loader = f"loader = DataLoader(TensorDataset({', '.join(cut.tensors)}), batch_size={cut.batch_size or '…'}{order})"
     variables = ", ".join(cut.variables) if len(cut.variables) > 1 else f"({cut.variables[0]},)"
     return {"tensors": tensors, "loader": f"`{loader}`", "loop": f"`for {variables} in loader:`"}
+
+
+def _beside(script: Script, backward: ast.Call) -> str:
+    """What keeps the batches from being divided where they are cut."""
+    found = next((n for loop in rounds(script.roles, backward) if (n := in_the_way(script.roles, loop)) is not None), None)
+    return f", and {short(found)} ({script.where(found)}) may go with the whole batch" if found is not None else ""
 
 
 def _place(script: Script, found: Feed, backward: ast.Call) -> str:

@@ -47,12 +47,13 @@ def local_batch(size: int) -> int:
     raise ValueError(f"a global batch of {size} cannot be divided over {world} process(es) equally; nearest usable: {usable}")
 
 
-def local_rows(batch: Any) -> Any:
-    """This rank's rows of a ``batch`` that every rank has drawn alike: row i goes to rank i % world_size, as ``DistributedSampler`` deals samples.
+def local_rows(batch: Any, pad: bool = False) -> Any:
+    """This rank's rows of a ``batch`` that every rank has alike: row i goes to rank i % world_size, as ``DistributedSampler`` deals samples.
 
-    For programs that draw each batch by themselves, inside ``same_stream()``: what all ranks train on together is the batch that one process would
-    have drawn. A tensor, an array or a list has a row for each sample along its first axis, and so have those inside a tuple or a dict, and the
-    tensors of a list; None stays None. The rows of tensors and arrays are copied, so that they lie in memory as a batch of their own would. One
+    For programs that draw each batch by themselves, inside ``same_stream()``, or cut it of what all ranks have: what all ranks train on together is the
+    batch that one process would have. A tensor, an array or a list has a row for each sample along its first axis, and so have those inside a tuple or a
+    dict, and the tensors of a list; None stays None. The rows of tensors and arrays are copied, so that they lie in memory as a batch of their own
+    would. With ``pad`` a batch that the ranks do not divide is filled up with rows from its beginning, as ``DistributedSampler`` fills up an epoch. One
     process: the batch itself.
 
     Raises ValueError when the parts would not be equal, or where not all that is in the batch has as many rows; TypeError for what has no rows.
@@ -61,20 +62,20 @@ def local_rows(batch: Any) -> Any:
     if world == 1:
         return batch
     counts: set[int] = set()
-    mine = _own_rows(batch, counts)
+    mine = _own_rows(batch, counts, pad)
     if len(counts) > 1:
         raise ValueError(f"local_rows() takes a batch with as many rows in each part, not {sorted(counts)}")
-    for count in counts:
+    for count in counts if not pad else ():
         local_batch(count)
     return mine
 
 
-def _own_rows(part: Any, counts: set[int]) -> Any:
+def _own_rows(part: Any, counts: set[int], pad: bool) -> Any:
     if isinstance(part, dict):
-        return {key: _own_rows(one, counts) for key, one in part.items()}
+        return {key: _own_rows(one, counts, pad) for key, one in part.items()}
     parts = isinstance(part, tuple) or (isinstance(part, list) and bool(part) and all(getattr(one, "shape", ()) for one in part))
     if parts:
-        each = [_own_rows(one, counts) for one in part]
+        each = [_own_rows(one, counts, pad) for one in part]
         return tuple(each) if isinstance(part, tuple) else each
     if part is None:
         return None
@@ -83,8 +84,12 @@ def _own_rows(part: Any, counts: set[int]) -> Any:
         raise TypeError(f"local_rows() takes tensors, arrays and lists, not {type(part).__name__}")
     if shape is not None and not len(shape):
         raise TypeError("local_rows() takes tensors with a row for each sample, not a single number")
-    counts.add(len(part))
-    share = part[rank() :: world_size()]
+    count, world = len(part), world_size()
+    counts.add(count)
+    if pad and count % world:
+        mine = [at % count for at in range(rank(), -(-count // world) * world, world)]
+        return [part[at] for at in mine] if shape is None else part[mine]
+    share = part[rank() :: world]
     if isinstance(share, torch.Tensor):
         return share.clone(memory_format=torch.contiguous_format)
     return share.copy() if shape is not None else share

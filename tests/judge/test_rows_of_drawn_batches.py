@@ -18,6 +18,7 @@ import dpmigrate_runtime as ddp
 ddp.setup()
 X, Y = torch.randn(200, 4), torch.randint(0, 2, (200,))
 text = torch.randint(0, 4, (900,))
+rows, labels = [[float(v) for v in line.split()] for line in open("rows.txt")], [int(line) for line in open("labels.txt")]
 
 def batch():
     ix = torch.randint(len(text) - 8, (16,))
@@ -36,6 +37,7 @@ ddp.cleanup()
 """
 _LOSS = "nn.functional.cross_entropy(model(X[ix]), Y[ix])"
 _OF_TEXT = "nn.functional.cross_entropy(words(x).view(-1, 4), y.view(-1))"
+_OF_DICT = "nn.functional.cross_entropy(model(x), y)"
 _ALIKE = "    with ddp.same_stream():\n        "
 
 
@@ -57,6 +59,8 @@ def _judged(draw: str, loss: str) -> Judgement:
             "    y = torch.stack([text[i + 1 : i + 9] for i in ix])",
             _OF_TEXT,
         ),
+        ("part = ddp.local_rows({'x': X[:16], 'y': Y[:16], 'name': ['a', 'b']}, pad=True)\n    x, y = part['x'], part['y']", _OF_DICT),
+        ("x, y = ddp.local_rows((torch.tensor(rows[:16]), torch.tensor(labels[:16])), pad=True)", _OF_DICT),
     ],
 )
 def test_a_loss_of_the_ranks_rows_is_a_mean(draw: str, loss: str) -> None:

@@ -48,7 +48,7 @@ _ARRAY = "part = torch.from_numpy(x[i:i + 2])\nmodel(part).sum().backward()\nopt
     ("parts", "why", "help"),
     [
         pytest.param(
-            {"data": "x, y = torch.ones(99, 8), torch.ones(99).long()", "loader": "", "batches": "for i in range(0, 99, 4):", "step": _CUT},
+            {"data": "x, y = torch.ones(99, 8), torch.ones(99).long()", "loader": "", "batches": "for i in range(0, 99, 3):", "step": _CUT},
             "the batches are cut from x and y by hand, x[i:i + 4]",
             "write `loader = DataLoader(TensorDataset(x, y), batch_size=4)` before the loop, and `for x_batch, y_batch in loader:` in place",
             id="slices",

@@ -105,6 +105,23 @@ def local_rows() -> None:
 
 
 @check
+def local_rows_filled_up() -> None:
+    """A batch that the ranks do not divide begins again where it ends; the others are as they are without it."""
+    rank, world = ddp.rank(), ddp.world_size()
+    for count in (1, world, world + 1, 2 * world - 1):
+        x = torch.arange(count)
+        each = -(-count // world)
+        wanted = [(rank + k * world) % count for k in range(each)]
+        mine = ddp.local_rows({"x": x, "of": (x.numpy(), [str(i) for i in range(count)])}, pad=True)
+        assert mine["x"].tolist() == wanted if world > 1 else list(range(count))
+        assert mine["of"][0].tolist() == mine["x"].tolist()
+        assert mine["of"][1] == [str(i) for i in mine["x"].tolist()]
+    assert ddp.local_rows(torch.zeros(0, 3), pad=True).shape == (0, 3)
+    if world > 1:
+        raises(ValueError, "as many rows in each part", lambda: ddp.local_rows((torch.zeros(world + 1), torch.zeros(world)), pad=True))
+
+
+@check
 def rows_of_one_batch() -> None:
     """What the ranks train on together is the batch that one process draws, whatever each of them has drawn for itself."""
     world = ddp.world_size()

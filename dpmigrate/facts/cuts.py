@@ -1,0 +1,197 @@
+"""Training batches that the program cuts by itself, one after the other, of what all ranks have: ``x[i : i + n]``, ``x[order[i : i + n]]``, ``for x in
+batches``.
+
+They are divided where they are cut, or where the loop has them, so that each rank has its rows of the batch that one process has. That the rows are the
+samples, and do not meet, is shown by the execution of the result; that nothing else in the step is as long as the whole batch is shown here.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from dpmigrate.facts.definitions import arguments, through
+from dpmigrate.facts.drawn_rows import is_draw, taken
+from dpmigrate.facts.handed import Rows, Turn
+from dpmigrate.facts.names import FunctionNode, Loop, position
+from dpmigrate.facts.nodes import walk
+from dpmigrate.facts.picked import Pick
+from dpmigrate.facts.tiles import counts, poly
+
+if TYPE_CHECKING:
+    from dpmigrate.facts.roles import Roles
+
+#: calls that may be given the number of samples of the whole batch: nothing of the step gets as long as that
+_COUNTING = frozenset(
+    {"print", "len", "min", "max", "int", "float", "round", "str", "format", "write", "info", "debug", "update", "append", "add_scalar", "log"}
+)  # fmt: skip
+
+
+def cuts(roles: Roles, loop: Loop) -> tuple[Pick, ...]:
+    """The batches of a training loop that are cut by hand; empty where there are none, or where it is not seen that all of the step is divided."""
+    found, rows, at = _found(roles, loop)
+    if not found or not isinstance(loop, ast.For) or _in_the_way(roles, loop, rows, at, found) is not None:
+        return ()
+    return tuple(sorted(found, key=lambda p: position(p.rows)))
+
+
+def in_the_way(roles: Roles, loop: Loop) -> ast.AST | None:
+    """What of a loop that cuts its batches by hand may have the length of the whole batch, or goes by another part of the data."""
+    found, rows, at = _found(roles, loop)
+    return _in_the_way(roles, loop, rows, at, found) if found and isinstance(loop, ast.For) else None
+
+
+def _found(roles: Roles, loop: Loop) -> tuple[list[Pick], Rows, Turn]:
+    rows = Rows(roles)
+    if not isinstance(loop, ast.For):
+        return [], rows, Turn()
+    at = rows.within(loop.body[0])
+    found = [*_handed(roles, loop, rows), *_cut(roles, loop, rows, at)]
+    return (found if any(_trains(roles, p) for p in found) else []), rows, at
+
+
+def cut_beside(roles: Roles, loop: Loop) -> bool:
+    """Whether a loop that picks its samples at random has others that lie one after the other."""
+    return any(p.each is not None or isinstance(p.rows, ast.Subscript) for p in _found(roles, loop)[0])
+
+
+def _trains(roles: Roles, pick: Pick) -> bool:
+    match pick.stmt:
+        case ast.Assign(targets=targets):
+            return roles.may_reach_loss(*targets) or roles.reaches_backward(pick.stmt)
+        case ast.For(target=target):
+            return roles.may_reach_loss(target) or roles.reaches_backward(pick.stmt)
+    return roles.reaches_backward(pick.stmt)
+
+
+def _handed(roles: Roles, loop: ast.For, rows: Rows) -> Iterator[Pick]:
+    """What the loop itself has its batches in: ``for x, y in batches``."""
+    over, target = loop.iter, loop.target
+    while isinstance(over, ast.Call) and not any(True for _ in roles.values.targets(over)) and (inner := through(roles.names, over)) is not None:
+        if roles.names.dotted(over.func) == "?.enumerate":
+            if not isinstance(target, ast.Tuple) or len(target.elts) != 2:
+                return
+            target = target.elts[1]
+        over = inner
+    if rows.steps(over, {}) is None and rows.each(over, rows.within(loop)):
+        first = loop.body[0]
+        done = isinstance(first, ast.Assign) and taken(roles, first.value)[1]
+        yield Pick(over, loop, False, done, cut=True, each=target)
+
+
+def _cut(roles: Roles, loop: ast.For, rows: Rows, at: Turn) -> Iterator[Pick]:
+    """The expressions of the loop that are batches of their own, the outermost of functions and the innermost of slices."""
+    own = roles.names.function(loop)
+    for node in (n for s in loop.body for n in walk(s)):
+        if roles.names.function(node) is not own or _inner(roles, node, loop):
+            continue
+        made = False
+        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
+            made = rows.cut(node, at) or _item(roles, node, rows, at)
+        elif isinstance(node, ast.Call):
+            made = any(_counted(a, at) for a in _arguments(node)) and any(True for _ in roles.values.targets(node)) and rows.are(node, at)
+        if made and isinstance(node, ast.expr):
+            yield Pick(node, roles.names.statement(node), isinstance(node, ast.Call), _is_taken(roles, node), cut=True)
+
+
+def _item(roles: Roles, node: ast.Subscript, rows: Rows, at: Turn) -> bool:
+    """``batches[i]`` of what holds one batch after the other."""
+    return isinstance(node.slice, ast.Name | ast.BinOp) and _counted(node.slice, at) and rows.each(node.value, at)
+
+
+def _counted(node: ast.expr, at: Turn) -> bool:
+    """Whether an expression is made of what the loop counts."""
+    return any(isinstance(n, ast.Name) and (p := at.known.get(n.id)) is not None and counts(p) for n in walk(node))
+
+
+def _arguments(call: ast.Call) -> list[ast.expr]:
+    return [*call.args, *(k.value for k in call.keywords)]
+
+
+def _is_taken(roles: Roles, node: ast.expr) -> bool:
+    above = roles.names.parent[node]
+    return isinstance(above, ast.Call) and taken(roles, above) == (node, True)
+
+
+def _inner(roles: Roles, node: ast.AST, loop: ast.For) -> bool:
+    """Whether it stands in a loop or comprehension within, which may count something else by the same name."""
+    return any(isinstance(a, ast.Lambda | FunctionNode) for a in roles.names.ancestors(node, below=loop))
+
+
+# ---------------------------------------------------------------------- what else is as long as the whole batch
+def _in_the_way(roles: Roles, loop: ast.For, rows: Rows, at: Turn, found: list[Pick]) -> ast.AST | None:
+    """What is not divided in the loop, and may have the length of the whole batch."""
+    divided = [p.rows for p in found if p.each is None]
+    slices = {ast.dump(r.slice.elts[0] if isinstance(r.slice, ast.Tuple) else r.slice): r for r in divided if isinstance(r, ast.Subscript) and _sliced(r)}
+    if len(slices) > 1:
+        return list(slices.values())[-1]  # x[i : i + n] with x[i + 1 : i + 1 + n]: the samples are neighbours
+    own = roles.names.function(loop)
+    making = {f for p in found if p.called or p.each is not None for f in roles.all_entered(p.rows)}
+    entered = {f for s in loop.body for f in roles.all_entered(s)} - making
+    for body in (*loop.body, *sorted(entered, key=position)):
+        for n in walk(body):
+            if isinstance(n, ast.Call) and _is_made_long(roles, n, rows, loop):
+                return n
+    return next((n for s in loop.body for n in walk(s) if roles.names.function(n) is own and not _fits(roles, n, at, divided)), None)
+
+
+def _sliced(node: ast.Subscript) -> bool:
+    return isinstance(node.slice.elts[0] if isinstance(node.slice, ast.Tuple) else node.slice, ast.Slice)
+
+
+def _fits(roles: Roles, node: ast.AST, at: Turn, divided: list[ast.expr]) -> bool:
+    if any(node is d or roles.names.is_inside(node, d) for d in divided):
+        return True
+    if isinstance(node, ast.Subscript):
+        plain = not any(_counted(part, at) for part in [node.slice]) or any(roles.names.is_inside(d, node.slice) for d in divided)
+        if isinstance(node.ctx, ast.Load):
+            return (plain and not any(is_draw(roles, n) for n in walk(node.slice))) or roles.quiet(node) or _shown(roles, node)
+        return plain or not isinstance(node.slice, ast.Slice | ast.Tuple)
+    if isinstance(node, ast.Call) and any(_counted(a, at) for a in _arguments(node)):
+        return not _cuts_within(roles, node, at, 3)
+    return True
+
+
+def _shown(roles: Roles, node: ast.AST) -> bool:
+    """Whether nothing that is trained on is made of it."""
+    stmt = roles.names.statement(node)
+    match stmt:
+        case ast.Assign(targets=targets):
+            return not roles.may_reach_loss(*targets) and not roles.reaches_backward(stmt)
+        case ast.Expr():
+            return not roles.reaches_backward(stmt)
+    return False
+
+
+def _is_made_long(roles: Roles, call: ast.Call, rows: Rows, loop: ast.For) -> bool:
+    """Whether a call is given the number of samples of the whole batch, so that what it makes may have that length."""
+    word = roles.names.word(call.func)
+    if word in _COUNTING or roles.quiet(call):
+        return False
+    if word in ("range", "arange", "trange") and not (roles.names.is_inside(call, loop) or roles.reaches_backward(roles.names.function(call))):
+        return False
+    sizes = {size.rpartition(".")[2] for size in rows.sizes}
+    return any(_word(n) in sizes and not _bound(roles, n) for a in _arguments(call) for n in walk(a) if isinstance(n, ast.Name | ast.Attribute | ast.Constant))
+
+
+def _word(node: ast.Name | ast.Attribute | ast.Constant) -> str:
+    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else repr(node.value)
+
+
+def _bound(roles: Roles, node: ast.AST) -> bool:
+    """Whether it stands in the bounds of a slice."""
+    return any(isinstance(a, ast.Slice) for a in roles.names.ancestors(node, below=roles.names.statement(node)))
+
+
+def _cuts_within(roles: Roles, call: ast.Call, at: Turn, depth: int) -> bool:
+    """Whether a function of the program that is given what the loop counts takes something by it: which part of a batch that is, is not seen."""
+    for function, bound in roles.values.targets(call):
+        given = {name for name, a in arguments(call, function, bound) if _counted(a, at)}
+        inside = Turn({name: p for name in given if (p := poly(ast.Name(name, ast.Load()), {name: {("<turn>",): 1}})) is not None})
+        for n in walk(function):
+            if isinstance(n, ast.Subscript) and _counted(n.slice, inside):
+                return True
+            if isinstance(n, ast.Call) and any(_counted(a, inside) for a in _arguments(n)) and (depth == 0 or _cuts_within(roles, n, inside, depth - 1)):
+                return True
+    return False
