@@ -61,13 +61,13 @@ def _of_loop(roles: Roles, node: ast.Name) -> str | None:
 def loss_sources(roles: Roles, *, regions: bool = True) -> frozenset[Mark]:
     """What may go into a ``backward()``; without ``regions`` also what only evaluations make."""
     dead = _without_gradient(roles, regions)
-    left = [(_written(roles, targets), value, stmt) for stmt, targets, value in _assignments(roles)]
+    left = [(_written(roles, targets), values, stmt) for stmt, targets, values in _assignments(roles)]
     found: set[Mark] = set()
     new = _of(roles, [*(b.func for b in roles.backwards), *_handed_out(roles, dead)], dead)
     while not new <= found:
         arguments = list(_arguments(roles, new - found, dead))
         found |= new
-        into = [value for targets, value, stmt in left if targets & found and not dead(stmt)]
+        into = [value for targets, values, stmt in left if targets & found and not dead(stmt) for value in values if not dead(value)]
         left = [one for one in left if not one[0] & found]
         new = _of(roles, [*into, *arguments], dead)
     return frozenset(found)
@@ -76,7 +76,7 @@ def loss_sources(roles: Roles, *, regions: bool = True) -> frozenset[Mark]:
 def training_sources(roles: Roles) -> frozenset[Mark]:
     """What may go into a training step in any way: into its loss, also without a gradient, or into the samples that its loaders give."""
     built = [v.node for b in roles.train_feeds for v in b.loaders if isinstance(v.node, ast.Call)]
-    flows = [(_written(roles, targets), values) for targets, values in (*_kept_in(roles), *((t, [v]) for _, t, v in _assignments(roles)))]
+    flows = [(_written(roles, targets), values) for targets, values in (*_kept_in(roles), *((t, v) for _, t, v in _assignments(roles)))]
     found: set[Mark] = set()
     begin = [*(e for c in (*roles.backwards, *built) for e in (c.func, *c.args, *(k.value for k in c.keywords))), *(b.over for b in roles.train_feeds)]
     new = _of(roles, begin, _without_gradient(roles))
@@ -137,10 +137,40 @@ def _of(roles: Roles, nodes: list[ast.expr], dead: _Dead) -> set[Mark]:
     return found
 
 
-def _assignments(roles: Roles) -> Iterator[tuple[ast.stmt, list[ast.expr], ast.expr]]:
+def _assignments(roles: Roles) -> Iterator[tuple[ast.stmt, list[ast.expr], list[ast.expr]]]:
+    """The statements that assign something, with their targets and what these are made of; parts of a tuple each by itself."""
     for stmt in roles.names.nodes:
         if isinstance(stmt, ast.Assign | ast.AugAssign | ast.AnnAssign) and stmt.value is not None:
-            yield stmt, stmt.targets if isinstance(stmt, ast.Assign) else [stmt.target], stmt.value
+            targets = stmt.targets if isinstance(stmt, ast.Assign) else [stmt.target]
+            parts = _parts(roles, targets[0], stmt.value) if len(targets) == 1 else None
+            if parts is None:
+                yield stmt, targets, [stmt.value]
+            else:
+                yield from ((stmt, [target], values) for target, values in parts)
+
+
+def _parts(roles: Roles, target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, list[ast.expr]]] | None:
+    """What each variable of ``model, loss = train(model)`` is made of, where it is seen what the function returns in that place; None for one value."""
+    if not isinstance(target, ast.Tuple):
+        return None
+    given: list[ast.expr | None] = [value]
+    if isinstance(value, ast.Call):
+        called = roles.values.eval(value.func)
+        functions = [v.node for v in called if v.kind == "func" and isinstance(v.node, FunctionNode)]
+        if len(functions) != len(called) or any(roles.inside_module(f) or _hands_on(roles, f) for f in functions):
+            return None
+        given = [r.value for f in functions for r in roles.names.returns(f)]
+    tuples = [g for g in given if isinstance(g, ast.Tuple) and len(g.elts) == len(target.elts)]
+    starred = any(isinstance(e, ast.Starred) for t in (target, *tuples) for e in t.elts)
+    if not tuples or len(tuples) != len(given) or starred:
+        return None
+    return [(t, [one.elts[i] for one in tuples]) for i, t in enumerate(target.elts)]
+
+
+def _hands_on(roles: Roles, function: FunctionNode) -> bool:
+    """Whether it is a generator, or something is put in its place by a decorator."""
+    yields = any(isinstance(n, ast.Yield | ast.YieldFrom) and roles.names.function(n) is function for n in walk(function))
+    return yields or bool(function.decorator_list) or isinstance(function, ast.AsyncFunctionDef)
 
 
 def _arguments(roles: Roles, found: set[Mark], dead: _Dead) -> Iterator[ast.expr]:

@@ -520,7 +520,8 @@ class Wrapping:
         functions: dict[ast.AST, list[ast.stmt]] = {}
         for w in writes:
             functions.setdefault(self.names.function(w), []).append(w)
-        given = [group for group in functions.values() if not all(self._is_moved(w, key) or self._is_handed_back(w, key, writes) for w in group)]
+        groups = [[w for w in group if not (self._is_moved(w, key) and self._is_repeated(w))] for group in functions.values()]
+        given = [group for group in groups if not all(self._is_moved(w, key) or self._is_handed_back(w, key, writes) for w in group)]
         found = [x for group in given for x in self._by_branch(node, group, None)]
         again = next((group[0] for _, _, group in found if self._made_of(group[0], key)), None)
         if again is not None and len(found) > 1:
@@ -539,7 +540,8 @@ class Wrapping:
                 yield block, last, writes
             return
         if not isinstance(stmt, ast.If | ast.Try):
-            self._problem(stmt, f"{ast.unparse(node)} is given another value where training runs")
+            place = next((w for w in writes if w is not stmt and self.names.is_inside(w, stmt)), stmt)
+            self._problem(place, f"{ast.unparse(node)} is given another value where training runs")
             return
         outside = [w for w in writes if not self.names.is_inside(w, stmt)]
         parts = branches(stmt)
@@ -553,6 +555,16 @@ class Wrapping:
         """``self.model = self.model.to(device)``"""
         value = self.roles.same(getattr(stmt, "value", None))
         return isinstance(value, ast.Name | ast.Attribute) and key in self.values.keys(value)
+
+    def _is_repeated(self, stmt: ast.stmt) -> bool:
+        """Whether it stands in a loop that trains, and all moves of the model go to one place: there the wrapper is where it is moved to."""
+        value = getattr(stmt, "value", None)
+        model = moved(self.roles, value) if isinstance(value, ast.Call) else None
+        if model is None or not any(isinstance(a, ast.For | ast.While) and self.roles.reaches_backward(a) for a in self.names.ancestors(stmt)):
+            return False
+        held = self.values.eval(model)
+        others = [c for c in self.roles.calls if (r := moved(self.roles, c)) is not None and self.values.eval(r) & held]
+        return len({(c.func.attr, *map(ast.dump, c.args)) for c in others if isinstance(c.func, ast.Attribute)}) == 1
 
     def _is_handed_back(self, stmt: ast.stmt, key: Key, writes: list[ast.stmt]) -> bool:
         """``self.model, self.optimizer = load_state(path, self.model, self.optimizer)``, which gives the models that it is given."""

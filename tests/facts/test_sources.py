@@ -82,3 +82,41 @@ def test_an_index_says_only_where_something_is_written(turn: str, goes: bool) ->
     text = f"{_TOP}for epoch in range(2):\n    for x, y in DataLoader(rows, name=f'{{epoch}}'):\n        model(x).backward()\n        {turn}\nprobe(aux)\n"
     found, node = probed(text)
     assert bool(marks(found.roles, node) & training_sources(found.roles)) is goes
+
+
+_TRAIN = """
+def train(net, mean):
+    net = net.to("cpu")
+    for x, y in DataLoader(data):
+        loss = criterion(net(x), y)
+        loss.backward()
+        aux = loss.item()
+    probe(aux)
+    return {given}
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "taken", "goes"),
+    [
+        pytest.param("net, aux", "model, mean", False, id="beside the model"),
+        pytest.param("aux, net", "mean, model", False, id="before the model"),
+        pytest.param("net, aux", "*model, mean", True, id="places that are not known"),
+        pytest.param("net, aux", "both", True, id="both together"),
+        pytest.param("wrapped(net, aux), 0.0", "model, mean", True, id="the model is made of it"),
+        pytest.param("mean, net", "model, mean", False, id="another order"),
+        pytest.param("aux, net", "model, mean", True, id="in the place of the model"),
+        pytest.param("[net, aux]", "model, mean", True, id="no tuple"),
+    ],
+)
+def test_each_part_of_what_a_function_returns_goes_its_own_way(given: str, taken: str, goes: bool) -> None:
+    end = "probed = 0.0" if taken != "both" else "model = both[0]"
+    text = f"{_TOP}{_TRAIN.format(given=given)}\nmean = 0.0\nfor epoch in range(2):\n    {taken} = train(model, mean)\n    {end}\n"
+    found, node = probed(text)
+    assert bool(marks(found.roles, node) & training_sources(found.roles)) is goes
+
+
+def test_a_function_with_a_decorator_may_return_something_else() -> None:
+    text = f"{_TOP}@cached\n{_TRAIN.format(given='net, aux').lstrip()}\nfor epoch in range(2):\n    model, mean = train(model, 0.0)\n"
+    found, node = probed(text)
+    assert marks(found.roles, node) & training_sources(found.roles)

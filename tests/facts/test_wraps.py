@@ -156,6 +156,21 @@ def test_a_second_name_for_the_wrapper_is_no_second_wrap() -> None:
     assert _plan(text)[2] == []
 
 
+@pytest.mark.parametrize(
+    ("before", "line", "placed"),
+    [
+        pytest.param("model = nn.Linear(3, 2)", "model = model.to(device)", True, id="to one place"),
+        pytest.param("model = nn.Linear(3, 2).to(device)", "model = model.to(device)", True, id="to where it is"),
+        pytest.param("model = nn.Linear(3, 2).to(device)", "model = model.to(batch.device)", False, id="to another place"),
+        pytest.param("model = nn.Linear(3, 2)", "model = model.half()", False, id="to another type"),
+    ],
+)
+def test_a_model_that_is_moved_in_the_loop_that_trains(before: str, line: str, placed: bool) -> None:
+    text = _program(f"device = 'cuda'\n{before}").replace("loss.backward()", f"loss.backward()\n        {line}")
+    problems = _plan(text)[2]
+    assert problems == ([] if placed else ["model is given another value where training runs"])
+
+
 _TRAINING = indent(_OPTIMIZER.format(model="model") + _LOOP.format(model="model"), "    ")
 _BUILT = """
 class Trainer:
