@@ -34,6 +34,9 @@ LIBRARIES = {
 _ENDS = ("itertools.chain", "itertools.chain.from_iterable")
 _RANDOM = re.compile(r"perm|shuffle|randint|choice|sample")
 
+#: what a graph's edges are called, for the words of a refusal alone
+_EDGES = re.compile(r"adj|edge|graph|laplac", re.IGNORECASE)
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Cut:
@@ -47,11 +50,13 @@ class Cut:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Feed:
-    """``kind``: state · library · own · chained · chosen · made · drawn · unassigned · unseen · uncalled · ungiven · elsewhere · gathered · cut · whole ·
-    unknown.
+    """``kind``: state · library · own · chained · chosen · made · drawn · unassigned · unseen · uncalled · ungiven · elsewhere · gathered · cut · parts ·
+    graph · whole · unknown.
 
     ``node`` shows it, ``what`` is the state, the stream, the class or the call, as written; ``by`` what makes it, where that has a name. ``gathered`` are
-    the batches of a loop inside of one step, ``ungiven`` is a parameter that a call does not give.
+    the batches of a loop inside of one step, ``ungiven`` is a parameter that a call does not give; of
+    ``parts`` the loss takes ``by`` of a pass over all samples, and with ``graph`` a pass
+    is given all of them with their edges, ``by``.
     """
 
     kind: str
@@ -343,14 +348,48 @@ class _Search:
 
     def _whole(self) -> Feed | None:
         """All samples at once: the model is given what is there before the loop."""
-        whole = [c for c in self._passes if not any(isinstance(a, ast.Name) and not self._from_outside(a) for a in c.args)]
-        given = [a for c in whole for a in c.args if isinstance(a, ast.Name) and self._from_outside(a) and not self._is_parameter(a)]
+        whole = [c for c in self._passes or self._by_methods if not any(isinstance(a, ast.Name) and not self._from_outside(a) for a in c.args)]
+        given = [a for c in whole for a in c.args if self._is_whole(a)]
         if not given:
             return None
+        if (taken := self._taken_of_all(whole)) is not None:
+            return Feed("parts", given[0], short(given[0]), short(taken))
+        if (edges := next((a for a in given if _EDGES.search(ast.unparse(a))), None)) is not None:
+            return Feed("graph", given[0], short(given[0]), short(edges))
         others = [a for p in self._pieces for c in walk(p) if isinstance(c, ast.Call) and c not in self._passes for a in c.args]
-        with_it = [a for a in others if isinstance(a, ast.Name) and self._from_outside(a) and not self._is_parameter(a)]
-        tensors = tuple(dict.fromkeys(a.id for a in (*given, *with_it)))
-        return Feed("whole", given[0], given[0].id, "", Cut(tensors, tuple(f"{t}_batch" for t in tensors), f"len({given[0].id})", False))
+        with_it = [a for a in others if isinstance(a, ast.Name) and self._is_whole(a)]
+        tensors = tuple(dict.fromkeys(a.id for a in (*given, *with_it) if isinstance(a, ast.Name)))
+        what = ast.unparse(given[0])
+        return Feed("whole", given[0], what, "", Cut(tensors or (what,), tuple(f"{t}_batch" for t in tensors) or ("batch",), f"len({what})", False))
+
+    @cached_property
+    def _by_methods(self) -> list[ast.Call]:
+        """The calls of methods that the model's class has of its own, which may be passes."""
+        calls = (c for b in self._bodies for c in walk(b) if isinstance(c, ast.Call) and isinstance(c.func, ast.Attribute) and not self.roles.quiet(c))
+        own = [c for c in calls if any(True for _ in self.roles.values.targets(c))]
+        return [c for c in own if isinstance(c.func, ast.Attribute) and self.roles.model_vals(c.func.value)]
+
+    def _is_whole(self, node: ast.expr) -> bool:
+        """``x``, ``graph.x``, ``data["x"]`` of what has its value before the step."""
+        if isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Constant):
+            return False
+        while isinstance(node, ast.Attribute | ast.Subscript):
+            node = node.value
+        return isinstance(node, ast.Name) and self._from_outside(node) and not self._is_parameter(node)
+
+    def _taken_of_all(self, whole: list[ast.Call]) -> ast.Subscript | None:
+        """What the loss takes of a pass over all samples: ``out[train_index]`` of ``out = model(features, edges)``."""
+        made: set[str] = set()
+        for _ in range(3):  # logits = model(x), out = logits.log_softmax(1)
+            for stmt in (n for b in self._bodies for n in walk(b) if isinstance(n, ast.Assign)):
+                if any(m in whole or (isinstance(m, ast.Name) and m.id in made) for m in walk(stmt.value)):
+                    made |= _targets(stmt)
+        for n in (n for p in self._pieces for n in walk(p) if isinstance(n, ast.Subscript)):
+            names = [m for m in walk(n.slice) if isinstance(m, ast.Name)]
+            chosen = bool(names) and not isinstance(n.slice, ast.Slice) and all(self._from_outside(m) or self._is_parameter(m) for m in names)
+            if chosen and (n.value in whole or (isinstance(n.value, ast.Name) and n.value.id in made)):
+                return n
+        return None
 
 
 def _targets(stmt: ast.Assign) -> set[str]:

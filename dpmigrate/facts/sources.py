@@ -141,7 +141,7 @@ def _assignments(roles: Roles) -> Iterator[tuple[ast.stmt, list[ast.expr], list[
     """The statements that assign something, with their targets and what these are made of; parts of a tuple each by itself."""
     for stmt in roles.names.nodes:
         if isinstance(stmt, ast.Assign | ast.AugAssign | ast.AnnAssign) and stmt.value is not None:
-            targets = stmt.targets if isinstance(stmt, ast.Assign) else [stmt.target]
+            targets: list[ast.expr] = [*stmt.targets] if isinstance(stmt, ast.Assign) else [stmt.target]
             parts = _parts(roles, targets[0], stmt.value) if len(targets) == 1 else None
             if parts is None:
                 yield stmt, targets, [stmt.value]

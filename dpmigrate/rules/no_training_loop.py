@@ -84,6 +84,10 @@ def _goes_over_batch(inner: ast.For, loop: Loop) -> bool:
     return any(isinstance(n, ast.Name) and n.id in batch for n in walk(inner.iter))
 
 
+_OF_A_WHOLE = (
+    "what is trained on one whole cannot be dealt out to ranks; train on samples of it, as torch_geometric.loader.NeighborLoader and dgl.dataloading give "
+    "them, in a loop over such a loader that is written for DistributedDataParallel by hand, or leave the program on one GPU"
+)
 #: for each kind of feed what is wrong with it and what its author can do
 _SAID = {
     "state": (
@@ -138,6 +142,11 @@ _SAID = {
         "every step trains on all of {tensors} at once",
         "write {loader} before the loop, and {loop} round the step: one global batch, of which each rank takes a part",
     ),
+    "parts": (
+        "every step runs the model on all of {what} at once, and the loss takes {by} of what it makes: parts of one whole, as the nodes of a graph",
+        _OF_A_WHOLE,
+    ),
+    "graph": ("every step runs the model on all of {what} at once, with {by}: parts of one whole, as the nodes of a graph", _OF_A_WHOLE),
     "unknown": (
         "{instead}",
         "put the data into a Dataset and loop over a DataLoader of it: for batch in DataLoader(TensorDataset(x, y), batch_size=…, shuffle=True)",

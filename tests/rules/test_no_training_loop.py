@@ -78,6 +78,21 @@ _ARRAY = "part = torch.from_numpy(x[i:i + 2])\nmodel(part).sum().backward()\nopt
             id="all at once",
         ),
         pytest.param(
+            {
+                "setup": "x, y = train_set.tensors\npicked = torch.arange(9)", "batches": "for i in range(3):",
+                "step": "out = model(x)\nscores = out.log_softmax(1)\nF.nll_loss(scores[picked], y[picked]).backward()\noptimizer.step()",
+            },
+            "every step runs the model on all of x at once, and the loss takes scores[picked] of what it makes",
+            "NeighborLoader",
+            id="all at once, of which the loss takes some",
+        ),
+        pytest.param(
+            {"setup": "x, y = train_set.tensors\nadj = torch.eye(9)", "batches": "for i in range(3):", "step": "F.cross_entropy(model(x, adj), y).backward()\noptimizer.step()"},
+            "every step runs the model on all of x at once, with adj: parts of one whole",
+            "NeighborLoader",
+            id="a graph",
+        ),
+        pytest.param(
             {"batches": "for i in range(3):", "step": _BATCH + STEP},
             "the program makes its samples itself, by torch.randn(4, 8)",
             "__getitem__",
