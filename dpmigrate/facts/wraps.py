@@ -520,7 +520,8 @@ class Wrapping:
         functions: dict[ast.AST, list[ast.stmt]] = {}
         for w in writes:
             functions.setdefault(self.names.function(w), []).append(w)
-        groups = [[w for w in group if not (self._is_moved(w, key) and self._is_repeated(w))] for group in functions.values()]
+        made = [w for w in writes if not self._is_moved(w, key)]
+        groups = [[w for w in group if not (self._is_moved(w, key) and self._is_repeated(w, made))] for group in functions.values()]
         given = [group for group in groups if not all(self._is_moved(w, key) or self._is_handed_back(w, key, writes) for w in group)]
         found = [x for group in given for x in self._by_branch(node, group, None)]
         again = next((group[0] for _, _, group in found if self._made_of(group[0], key)), None)
@@ -556,11 +557,14 @@ class Wrapping:
         value = self.roles.same(getattr(stmt, "value", None))
         return isinstance(value, ast.Name | ast.Attribute) and key in self.values.keys(value)
 
-    def _is_repeated(self, stmt: ast.stmt) -> bool:
-        """Whether it stands in a loop that trains, and all moves of the model go to one place: there the wrapper is where it is moved to."""
+    def _is_repeated(self, stmt: ast.stmt, made: list[ast.stmt]) -> bool:
+        """Whether it stands in a loop that trains, in which the model is not ``made``, and all moves of the model go to one place: there the wrapper is where
+        it is moved to.
+        """
         value = getattr(stmt, "value", None)
         model = moved(self.roles, value) if isinstance(value, ast.Call) else None
-        if model is None or not any(isinstance(a, ast.For | ast.While) and self.roles.reaches_backward(a) for a in self.names.ancestors(stmt)):
+        loops = [a for a in self.names.ancestors(stmt) if isinstance(a, ast.For | ast.While) and self.roles.reaches_backward(a)]
+        if model is None or all(any(self.names.is_inside(w, a) for w in made) for a in loops):
             return False
         held = self.values.eval(model)
         others = [c for c in self.roles.calls if (r := moved(self.roles, c)) is not None and self.values.eval(r) & held]

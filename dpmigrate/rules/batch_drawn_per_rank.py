@@ -78,7 +78,7 @@ from dpmigrate.facts.drawn_rows import own_generator
 from dpmigrate.facts.loops import BatchLoop
 from dpmigrate.facts.orders import drawn_for
 from dpmigrate.facts.picked import Pick, makes_batches
-from dpmigrate.facts.randomness import draws
+from dpmigrate.facts.randomness import draws, own_stream
 from dpmigrate.facts.redrawn import Redrawn
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
@@ -93,7 +93,7 @@ def batch_drawn_per_rank(script: Script) -> Iterator[Hit]:
             yield _cut(script, pick) if pick.cut else _shared(script, pick)
     orders = {found.node: found for b in loops for found in drawn_for(script, b)}
     yield from (_order(script, found) for found in orders.values())
-    beside = dict.fromkeys(d for b in loops if any(not p.done and not p.cut for p in b.picked) for d in drawn_beside(script, b))
+    beside = dict.fromkeys(d for b in loops if not all(p.done for p in b.picked) for d in drawn_beside(script, b) if _matters(script, b, d))
     for call in beside:
         words = "the program draws the samples of its batches by itself, and this besides: whether all ranks have to draw the same here is not known"
         advice = "draw it in the __getitem__ of a Dataset, and loop over a DataLoader of it"
@@ -102,6 +102,13 @@ def batch_drawn_per_rank(script: Script) -> Iterator[Hit]:
     for stmt in evaluating:
         words = "this draws the samples that it evaluates on: every rank would evaluate on others"
         yield Hit(stmt, words, (_alike(script, stmt), AddImport(script.import_line)))
+
+
+def _matters(script: Script, loop: BatchLoop, draw: ast.Call) -> bool:
+    """Whether a draw besides the samples is to be the same on all ranks for certain: beside batches that are cut, as beside those of a loader, from a
+    generator of the program alone, which may draw their order too.
+    """
+    return not all(p.cut for p in loop.picked) or own_stream(script.roles, draw)
 
 
 def _shared(script: Script, pick: Pick) -> Hit:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 import operator
+import warnings
 import weakref
 from collections.abc import Iterator
 from itertools import islice
@@ -53,8 +54,8 @@ def local_rows(batch: Any, pad: bool = False) -> Any:
     For programs that draw each batch by themselves, inside ``same_stream()``, or cut it of what all ranks have: what all ranks train on together is the
     batch that one process would have. A tensor, an array or a list has a row for each sample along its first axis, and so have those inside a tuple or a
     dict, and the tensors of a list; None stays None. The rows of tensors and arrays are copied, so that they lie in memory as a batch of their own
-    would. With ``pad`` a batch that the ranks do not divide is filled up with rows from its beginning, as ``DistributedSampler`` fills up an epoch. One
-    process: the batch itself.
+    would. With ``pad`` a batch that the ranks do not divide is filled up with rows from its beginning, as ``DistributedSampler`` fills up an epoch, with
+    a warning. One process: the batch itself.
 
     Raises ValueError when the parts would not be equal, or where not all that is in the batch has as many rows; TypeError for what has no rows.
     """
@@ -65,8 +66,12 @@ def local_rows(batch: Any, pad: bool = False) -> Any:
     mine = _own_rows(batch, counts, pad)
     if len(counts) > 1:
         raise ValueError(f"local_rows() takes a batch with as many rows in each part, not {sorted(counts)}")
-    for count in counts if not pad else ():
-        local_batch(count)
+    for count in counts:
+        if not pad:
+            local_batch(count)
+        elif count % world and rank() == 0:
+            words = f"a batch of {count} rows is filled up from its beginning, since {world} processes do not divide it: choose a batch size that they divide"
+            warnings.warn(f"local_rows(): {words}, where this is not the last batch", stacklevel=2)
     return mine
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -106,19 +107,21 @@ def local_rows() -> None:
 
 @check
 def local_rows_filled_up() -> None:
-    """A batch that the ranks do not divide begins again where it ends; the others are as they are without it."""
+    """A batch that the ranks do not divide begins again where it ends, and rank 0 says so; the others are as they are without it."""
     rank, world = ddp.rank(), ddp.world_size()
     for count in (1, world, world + 1, 2 * world - 1):
         x = torch.arange(count)
-        each = -(-count // world)
-        wanted = [(rank + k * world) % count for k in range(each)]
-        mine = ddp.local_rows({"x": x, "of": (x.numpy(), [str(i) for i in range(count)])}, pad=True)
-        assert mine["x"].tolist() == wanted if world > 1 else list(range(count))
+        wanted = [(rank + k * world) % count for k in range(-(-count // world))]
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            mine = ddp.local_rows({"x": x, "of": (x.numpy(), [str(i) for i in range(count)])}, pad=True)
+        assert mine["x"].tolist() == (wanted if world > 1 else list(range(count)))
         assert mine["of"][0].tolist() == mine["x"].tolist()
         assert mine["of"][1] == [str(i) for i in mine["x"].tolist()]
+        assert any("is filled up from its beginning" in str(w.message) for w in seen) is (count % world > 0 and rank == 0)
     assert ddp.local_rows(torch.zeros(0, 3), pad=True).shape == (0, 3)
     if world > 1:
-        raises(ValueError, "as many rows in each part", lambda: ddp.local_rows((torch.zeros(world + 1), torch.zeros(world)), pad=True))
+        raises(ValueError, "as many rows in each part", lambda: ddp.local_rows((torch.zeros(2 * world), torch.zeros(world)), pad=True))
 
 
 @check
