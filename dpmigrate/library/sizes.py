@@ -82,10 +82,12 @@ def size_of(site: Site, found: Data, index: int) -> Value:
 
 def _other_size(site: Site, found: Data, index: int) -> Value:
     """The size of an axis that is not that of the samples: of the first two axes of what is padded
-    it is the length of the longest sample that the rank has.
+    it is the length of the longest sample that the rank has. The last axis may be one of these where
+    it is not known how many there are; that of what a model gives is taken for its channels.
     """
     at = index + found.axes if index < 0 and found.axes is not None else index
-    if not found.placement.padded or at not in (0, 1):
+    perhaps = at == -1 and found.gradient == "none"
+    if not found.placement.padded or not (at in (0, 1) or perhaps):
         return SETTING
     return value(Data("number", placements.PADDED, sources=found.sources, axes=0, origin=Origin(site.node, "size")))
 
