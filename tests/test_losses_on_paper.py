@@ -508,7 +508,7 @@ def test_the_reason_of_a_refusal_is_what_cannot_be_mended(tmp_path: Path) -> Non
     outcome, _ = applied(tmp_path, loss, _MASKED)
     assert outcome.status is Status.REFUSED
     (line,) = [n for n, text in enumerate((tmp_path / "train.py").read_text().splitlines(), 1) if "mask.any()" in text]
-    assert f"line {line}" in outcome.reason
+    assert f"per rank: not mask.any(), line {line}" in outcome.reason
     assert not any(f.severity is Severity.BLOCKER for file in outcome.files for f in file.findings)
 
 

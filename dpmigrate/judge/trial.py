@@ -12,7 +12,7 @@ from dpmigrate.execution.engine import Execution
 from dpmigrate.execution.objects import Object
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.trace import Event
-from dpmigrate.execution.values import NOTHING, Data, Ref, Unknown, Value, const, data
+from dpmigrate.execution.values import NOTHING, Data, Origin, Ref, Unknown, Value, const, data
 from dpmigrate.judge.judged import Judged
 from dpmigrate.judge.notes import is_loader
 from dpmigrate.judge.watching import Watching
@@ -65,8 +65,8 @@ class Trial:
         return event.parted is not None and event.parted.origin.word.startswith("rank 0")
 
     def since(self, d: Data) -> str:
-        """How data lie, and since which operation: ``partial(sum): sum, line 12``."""
-        where = f": {d.origin.word}, {self.line(d.origin.node)}" if d.origin is not None else ""
+        """How data lie, and since which operation: ``partial(sum): loss.sum(), line 12``."""
+        where = f": {_operation(d.origin)}, {self.line(d.origin.node)}" if d.origin is not None else ""
         return f"{d.placement}{where}"
 
     def line(self, node: ast.AST | None) -> str:
@@ -260,3 +260,15 @@ def before(program: Program) -> Judged:
 #: the other, each also with the defaults of their options
 _FEW = 12
 _KEPT: dict[Hashable, Judged] = {}
+
+
+#: an operation is shown as the program writes it where that is no longer
+_SHORT = 60
+
+
+def _operation(origin: Origin) -> str:
+    """An operation as it stands in the program, if its word is no more than a name or a sign; else its words."""
+    if " " in origin.word or not isinstance(origin.node, ast.expr):
+        return origin.word
+    text = ast.unparse(origin.node)
+    return text if len(text) <= _SHORT and "\n" not in text else origin.word
