@@ -66,7 +66,55 @@ def _run_by_library(roles: Roles, function: FunctionNode) -> bool:
         own = function.name in ("__init__", "__call__") or not function.name.startswith("__")
         reads: Sequence[ast.expr] = roles.names.attributes(function.name)
         return not own or any(not _is_called(roles, r) for r in reads if isinstance(r.ctx, ast.Load))  # type: ignore[attr-defined]
-    return any(not _is_called(roles, r) for r in roles.names.uses(roles.names.scope_of[function], function.name))
+    return not all(_only_called(roles, r) for r in roles.names.uses(roles.names.scope_of[function], function.name))
+
+
+def _only_called(roles: Roles, read: ast.expr, depth: int = 6) -> bool:
+    """Whether the program itself calls what an expression gives, and does nothing else with it: at once, behind a variable, a function that gives it
+    back, or a table in which it looks it up, as in ``LOADERS[name](path)``.
+    """
+    names, parent = roles.names, roles.names.parent[read]
+    if isinstance(parent, ast.Call) and parent.func is read:
+        return True
+    if depth == 0:
+        return False
+    if isinstance(parent, ast.Return):
+        function = names.function(parent)
+        calls = roles.values.callers.get(function, []) if isinstance(function, FunctionNode) else []
+        uses = names.uses(names.scope_of[function], function.name) if isinstance(function, ast.FunctionDef) else []
+        return bool(calls) and all(_is_called(roles, u) for u in uses) and all(_only_called(roles, c, depth - 1) for c in calls)
+    if isinstance(parent, ast.Assign) and parent.value is read:
+        return all(_only_called(roles, r, depth - 1) for r in _reads_of(roles, parent)) if _one_name(parent) else False
+    table = names.parent[parent] if isinstance(parent, ast.Dict) and read in parent.values else None
+    if isinstance(table, ast.Assign) and table.value is parent and _one_name(table):
+        return all(_only_looked_up(roles, r, depth - 1) for r in _reads_of(roles, table))
+    return False
+
+
+def _only_looked_up(roles: Roles, table: ast.expr, depth: int) -> bool:
+    """Whether nothing is done with a dict but to ask for its keys, and to call what it holds."""
+    names, parent = roles.names, roles.names.parent[table]
+    if isinstance(parent, ast.Subscript) and parent.value is table:
+        return isinstance(parent.ctx, ast.Load) and _only_called(roles, parent, depth)
+    if isinstance(parent, ast.Attribute):
+        call = names.parent[parent]
+        asked = isinstance(call, ast.Call) and call.func is parent and (parent.attr == "keys" or (parent.attr == "get" and _only_called(roles, call, depth)))
+        return asked
+    if isinstance(parent, ast.Compare):
+        return table in parent.comparators and all(isinstance(op, ast.In | ast.NotIn) for op in parent.ops)
+    return isinstance(parent, ast.Call) and names.dotted(parent.func) in ("?.list", "?.sorted", "?.len", "?.tuple")
+
+
+def _one_name(stmt: ast.Assign) -> bool:
+    return len(stmt.targets) == 1 and isinstance(stmt.targets[0], ast.Name)
+
+
+def _reads_of(roles: Roles, stmt: ast.Assign) -> list[ast.expr]:
+    """Where the variable is read that a statement binds."""
+    target = stmt.targets[0]
+    assert isinstance(target, ast.Name)
+    uses = roles.names.uses(roles.names.scope_of[target], target.id)
+    return [u for u in uses if isinstance(u.ctx, ast.Load)]
 
 
 def _is_called(roles: Roles, read: ast.expr) -> bool:

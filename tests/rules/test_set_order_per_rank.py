@@ -182,3 +182,33 @@ def test_a_sum_that_is_rounded(each: str) -> None:
     """Its last digit depends on the order, and so may what is sorted by it."""
     setup = f"{_LABELS}\nimport math\ncounts = {{'a': 3, 'b': 7}}\nown = set(labels)\nscore = sum({each} for w in own)"
     assert f"score = sum({each} for w in ddp.from_main(list(own)))" in after(setup=setup)
+
+
+_MAKES = "def names(labels):\n    return list(set(labels))\ndef upper(labels):\n    return labels\n"
+
+
+@pytest.mark.parametrize(
+    ("defs", "call"),
+    [
+        pytest.param("MAKES = {'a': names, 'b': upper}", "MAKES[input()](labels)", id="a table"),
+        pytest.param("MAKES = {'a': names, 'b': upper}\ndef maker(kind):\n    return MAKES[kind]", "maker(input())(labels)", id="a function that looks it up"),
+        pytest.param("MAKES = {'a': names}", "MAKES.get(input())(labels)\nprint(sorted(MAKES), list(MAKES.keys()), 'a' in MAKES)", id="asked for its keys"),
+    ],
+)
+def test_a_function_that_is_looked_up_and_called(defs: str, call: str) -> None:
+    got = after(defs=_MAKES + defs, setup=f"{_LABELS}\nc = {call}")
+    assert "return ddp.from_main(list(set(labels)))" in got
+
+
+@pytest.mark.parametrize(
+    ("defs", "call"),
+    [
+        pytest.param("MAKES = {'a': names}", "list(map(MAKES['a'], [labels]))", id="looked up for a library"),
+        pytest.param("MAKES = {'a': names}", "DataLoader(train_set, collate_fn=MAKES['a'])", id="for the workers"),
+        pytest.param("MAKES = {'a': names}", "register(MAKES)", id="a table that is handed on"),
+        pytest.param("MAKES = {'a': names}\ndef maker(kind):\n    return MAKES[kind]", "register(maker)", id="what looks it up is handed on"),
+    ],
+)
+def test_a_function_that_is_looked_up_and_handed_on(defs: str, call: str) -> None:
+    setup = f"{_LABELS}\nmake = MAKES['a']\nd = make(labels)\nc = {call}"
+    assert found("DPM208", defs=_MAKES + defs, setup=setup) == []
