@@ -6,7 +6,18 @@ from collections.abc import Iterator
 
 from dpmigrate.execution.objects import Object
 from dpmigrate.execution.placements import Kind
-from dpmigrate.execution.values import NONE, Const, Data, Ref, Setting, Unbound, Unknown, const
+from dpmigrate.execution.values import (
+    NONE,
+    Const,
+    Data,
+    Differs,
+    Ref,
+    Setting,
+    Unbound,
+    Unknown,
+    const,
+    origins,
+)
 from dpmigrate.judge.judged import Judged
 from dpmigrate.judge.notes import SHARE
 from dpmigrate.judge.redrawn import LENGTHS, NUMBERS
@@ -121,6 +132,11 @@ def _wrong(trial: Trial, made: Object) -> str:
     sampler = trial.held(made.number, "sampler") or trial.held(made.number, "batch_sampler")
     own = trial.objects(sampler)
     all_seen = "every rank would train on the whole data set"
+    apart = next((a for a in sampler if isinstance(a, Differs) and a.origin is not None), None)
+    if own and apart is not None and apart.origin is not None:  # what it is made of, each rank has for itself
+        first = list(origins(apart.origin))[-1]
+        since = f"{first.word}, {trial.line(first.node)}"
+        return f"not all ranks may have the same loader here: they part by what differs: {since}"
     if not own or len(own) < len(sampler):
         return f"{all_seen}: the loader has no sampler that divides it"
     for held in own:

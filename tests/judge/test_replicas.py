@@ -198,6 +198,8 @@ def test_no_rank_has_a_data_set_of_its_own(names: str, epoch: str, known: bool |
         pytest.param("os.makedirs('out', exist_ok=True)", True, id="a folder that may be there"),
         pytest.param("try:\n    os.mkdir('out')\nexcept FileExistsError:\n    pass", True, id="a folder that is there"),
         pytest.param("if ddp.is_main():\n    os.mkdir('out')", True, id="a folder of rank 0"),
+        pytest.param("old = os.environ['OLD']\nold.rename(target=os.environ['NEW'])", False, id="a path that gets another name"),
+        pytest.param("old = os.environ['OLD']\nnew = old.rename(columns={'a': 'b'})", True, id="columns that get other names"),
         pytest.param("name = input('name')", False, id="a question"),
         pytest.param("name = ddp.from_main(ddp.main_only(input, 'name'))", True, id="a question of rank 0"),
     ],
@@ -237,3 +239,12 @@ def test_the_samples_of_a_sampler_are_those_of_its_rank(count: str, right: bool)
 def test_what_a_step_writes_into_parameters(change: str, told: bool) -> None:
     case = Trial(executed(result(turn=change)))
     assert bool(list(replicas.faults(case))) is told
+
+
+def test_a_sampler_that_each_rank_may_choose_by_itself() -> None:
+    made = "ddp.DistributedSampler(data, seed=0)"
+    text = TRAINED.format(names="range(64)", begin="", epoch="pass", turn="pass", end="pass")
+    source = parse(text.replace(f"sampler={made}", f"sampler={made} if secrets.randbelow(2) else {made}").encode(), "train.py")
+    assert isinstance(source, Source)
+    found = list(sharded.faults(Trial(executed(Program.of(source)), None)))
+    assert [f.words.partition(":")[0] for f in found if "sampler" in f.words or "loader" in f.words] == ["not all ranks may have the same loader here"]
