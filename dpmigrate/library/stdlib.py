@@ -100,6 +100,13 @@ def files_changed(site: Site) -> Value:
     return NONE
 
 
+def renamed(site: Site) -> Value:
+    """``path.rename(target)``; what is named otherwise is no path: ``frame.rename(columns=…)``."""
+    if set(site.arguments.keywords) - {"target"}:
+        return site.get(0) or NOTHING
+    return files_changed(site)
+
+
 def temporary(site: Site) -> Value:
     """``NamedTemporaryFile()``: a file of the process's own."""
     site.event("open", path=NOTHING, mode=site.get(0, "mode") or const("w+b"))
@@ -290,8 +297,9 @@ subprocess.Popen subprocess.check_output subprocess.call csv.reader csv.DictRead
     Row("<setting|str|text>.open", opened, source=_DOC),
     Row(methods("setting|str|text", "write_text write_bytes"), written, source=_DOC),
     Row(methods("setting|str|text", """
-rmdir unlink touch rename symlink_to hardlink_to chmod
+rmdir unlink touch symlink_to hardlink_to chmod
 """), files_changed, source=_DOC),
+    Row(methods("setting|str|text", "rename"), renamed, source=_DOC),
     Row("<file>.write", characters(written), source=_DOC),
     Row(methods("file", "writelines flush close"), written, source=_DOC),
     Row(methods("file", "read readlines readline __iter__"), plain, source=_DOC),
