@@ -249,7 +249,8 @@ class CallParts(InstanceParts):
         word = name.removeprefix(".")
         if receiver is None or cls is None or receiver.kind != "instance" or word not in self.bindable:
             return f"no table has {name}"
-        own = not cls.extra.unknown and set(cls.extra.foreign) <= {"torch.nn.Module"}
+        bases = (self.library.kinds(f) for f in cls.extra.foreign)
+        own = not cls.extra.unknown and all(kinds == {"module"} for kinds in bases)
         return f"{receiver.name} has no attribute {word} here" if own else f"no table has {name}"
 
     def _callbacks(self, arguments: Arguments, node: ast.AST, frame: Frame) -> None:
