@@ -81,18 +81,19 @@ def _handed(roles: Roles, loop: ast.For, rows: Rows) -> Iterator[Pick]:
 
 
 def _cut(roles: Roles, loop: ast.For, rows: Rows, at: Turn) -> Iterator[Pick]:
-    """The expressions of the loop that are batches of their own, the outermost of functions and the innermost of slices."""
+    """The expressions of the loop that are batches of their own: slices, and the outermost calls in which none stands, so that nothing is divided twice."""
     own = roles.names.function(loop)
-    for node in (n for s in loop.body for n in walk(s)):
-        if roles.names.function(node) is not own or _inner(roles, node, loop):
-            continue
-        made = False
-        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
-            made = rows.cut(node, at) or _item(roles, node, rows, at)
-        elif isinstance(node, ast.Call):
-            made = any(_counted(a, at) for a in _arguments(node)) and any(True for _ in roles.values.targets(node)) and rows.are(node, at)
-        if made and isinstance(node, ast.expr):
-            yield Pick(node, roles.names.statement(node), isinstance(node, ast.Call), _is_taken(roles, node), cut=True)
+    nodes = [n for s in loop.body for n in walk(s) if roles.names.function(n) is own and not _inner(roles, n, loop)]
+    slices = [n for n in nodes if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Load) and (rows.cut(n, at) or _item(roles, n, rows, at))]
+    calls = [n for n in nodes if isinstance(n, ast.Call) and _makes(roles, n, rows, at) and not any(roles.names.is_inside(x, n) for x in slices)]
+    outer = [c for c in calls if not any(c is not o and roles.names.is_inside(c, o) for o in calls)]
+    for node in (*slices, *outer):
+        yield Pick(node, roles.names.statement(node), isinstance(node, ast.Call), _is_taken(roles, node), cut=True)
+
+
+def _makes(roles: Roles, call: ast.Call, rows: Rows, at: Turn) -> bool:
+    """Whether a function of the program makes a batch of what the loop counts."""
+    return any(_counted(a, at) for a in _arguments(call)) and any(True for _ in roles.values.targets(call)) and rows.are(call, at)
 
 
 def _item(roles: Roles, node: ast.Subscript, rows: Rows, at: Turn) -> bool:
@@ -148,8 +149,10 @@ def _fits(roles: Roles, node: ast.AST, at: Turn, divided: list[ast.expr]) -> boo
         if isinstance(node.ctx, ast.Load):
             return (plain and not any(is_draw(roles, n) for n in walk(node.slice))) or roles.quiet(node) or _shown(roles, node)
         return plain or not isinstance(node.slice, ast.Slice | ast.Tuple)
-    if isinstance(node, ast.Call) and any(_counted(a, at) for a in _arguments(node)):
-        return not _cuts_within(roles, node, at, 3)
+    if isinstance(node, ast.Call):
+        apart = {n for d in divided if roles.names.is_inside(d, node) for n in walk(d)}
+        counted = any(isinstance(n, ast.Name) and n not in apart and _counted(n, at) for a in _arguments(node) for n in walk(a))
+        return not counted or not _cuts_within(roles, node, at, 3)
     return True
 
 

@@ -136,6 +136,14 @@ buckets = Buckets([[1.0, 2.0]] * 40, bs)
             "i in starts", "end = i + bs\nx, y = X[i:end], Y[i:end]", "starts = list(range(0, 48, bs))\nrandom.shuffle(starts)", "",
             ["X[i:end]", "Y[i:end]"], id="starts in another order",
         ),
+        pytest.param(
+            "i in range(0, 48, bs)", "x, y = ready(X[i:i + bs]), ready(Y[i:i + bs])", "", "def ready(rows):\n    return rows.float()\n",
+            ["X[i:i + bs]", "Y[i:i + bs]"], id="slices that a function is given",
+        ),
+        pytest.param(
+            "i in range(0, 48, bs)", "x, y = ready(part(i))", "",
+            "def part(at):\n    return X[at:at + bs], Y[at:at + bs]\ndef ready(both):\n    return both\n", ["ready(part(i))"], id="a function of a function",
+        ),
         pytest.param("i in range(0, 48, bs)", "x, y = part(i)", "", "def part(at):\n    return X[at:at + bs], Y[at:at + bs]\n", ["part(i)"], id="a function"),
     ],
 )  # fmt: skip
@@ -157,6 +165,10 @@ def test_batches_that_are_cut(head: str, body: str, pre: str, defs: str, divided
         pytest.param("i in range(0, 48, bs)", "x, y = X[i:i + bs], Y[torch.randint(50, (8,))]", "", id="others drawn beside"),
         pytest.param("i in range(0, 48, bs)", "x, y = X[i:i + bs], one(i)", "def one(at):\n    return Y[2 * at]\n", id="a function that takes something else"),
         pytest.param("i in range(0, 48, bs)", "x, y = X[i:i + bs].view(bs, 4), Y[i:i + bs]", "", id="shaped by the size"),
+        pytest.param(
+            "i in range(0, 48, bs)", "x, y = both(X[i:i + bs], i), Y[i:i + bs]", "def both(rows, at):\n    return rows + X[at:at + 1]\n",
+            id="a function that takes something else of a slice beside it",
+        ),
         pytest.param("x, y in zip(X, Y)", "", "", id="samples"),
         pytest.param("x, y in batches(X, Y, bs)", "", _GENERATOR.replace("b[part]", "b[part].t()"), id="a generator of what is not seen"),
         pytest.param("x, y in buckets", "", _COLLATED.replace("ys.append(r[0])", "if r[0]:\n            ys.append(r[0])"), id="a list of some"),
