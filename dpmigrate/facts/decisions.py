@@ -2,9 +2,9 @@
 
 A draw is rank 0's, and so is the time where it is a number: each rank draws for itself, and that any of W ranks draws a yes of probability p has the
 probability 1 - (1 - p)^W. A number that is a mean over the batch is averaged over the ranks, whose shares are equal: that is the number of the whole batch.
-A flag, a clock that is compared and a number that is not finite are any rank's: one is enough. A flag that numbers have set is rank 0's, as these are: a
-patience that runs out, where each rank has evaluated on data that it has drawn, runs out on one of W ranks sooner than in one process. What else is taken
-from a batch nobody can decide for the whole of it.
+A flag, a clock that is compared and a number that is not finite are any rank's: one is enough. So is a gradient that a loss has. A flag that numbers
+have set is rank 0's, as these are: a patience that runs out, where each rank has evaluated on data that it has drawn, runs out on one of W ranks sooner
+than in one process. What else is taken from a batch nobody can decide for the whole of it.
 """
 
 from __future__ import annotations
@@ -94,9 +94,9 @@ def _parts(script: Script, test: ast.expr, known: frozenset[ast.expr], number: b
         known |= {*setting, *(a.test for a in loops if isinstance(a, ast.While))}
         decided_there = [_parts(script, t, known, False) for t in setting]
         return None if None in decided_there else [p for parts in decided_there for p in parts or ()]
-    finite = _asks_finite(test)
-    if finite is not None:
-        return [Part(test, finite)]
+    asked = _asks_finite(test) or _asks_gradient(test)
+    if asked is not None:
+        return [Part(test, asked)]
     if _mean(script, test, known, set()):
         return [Part(test, By.MEAN)]
     inner: list[ast.expr] = []
@@ -167,6 +167,14 @@ def _asks_finite(test: ast.expr) -> By | None:
     if isinstance(test, ast.Call) and last(test.func) in ("isnan", "isinf") and "all" not in methods:
         return By.ANY
     return By.ALL if isinstance(test, ast.Call) and last(test.func) == "isfinite" and "any" not in methods else None
+
+
+def _asks_gradient(test: ast.expr) -> By | None:
+    """Who decides whether a value of the batch has a gradient, ``loss.requires_grad``: that of the whole batch has one if any rank's part of it has.
+
+    A rank whose part alone has none ends the program with torch's own words, where it goes backward.
+    """
+    return By.ANY if isinstance(test, ast.Attribute) and test.attr == "requires_grad" else None
 
 
 # ------------------------------------------------------------------ draws

@@ -26,10 +26,10 @@ def faults(trial: Trial) -> Iterator[Fault]:
 
 
 def draws(trial: Trial) -> tuple[ast.AST, ...]:
-    """Tests by such numbers of what a step makes of its batch, where a loss is not shown to be a mean
-    over the samples, each with what its rank has drawn.
+    """Tests by such numbers of what a step makes of its batch, and whether its numbers are finite, where
+    a loss is not shown to be a mean over the samples, each with what its rank has drawn.
     """
     assert isinstance(trial.result, Judged)
     if all(d.placement == placements.MEAN or by_a_draw(d) for _, d in trial.losses()):
         return ()
-    return tuple({**trial.result.chosen, **trial.result.chosen_for_batches})
+    return tuple({**trial.result.chosen, **trial.result.chosen_for_batches, **trial.result.finite})

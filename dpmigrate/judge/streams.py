@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from dpmigrate.execution import placements
 from dpmigrate.execution.objects import Object
 from dpmigrate.execution.trace import Event
-from dpmigrate.execution.values import Ref, const, data, placement_of
+from dpmigrate.execution.values import Ref, const, data, origins, placement_of
 from dpmigrate.judge.judged import Judged
 from dpmigrate.judge.notes import DROPPING, is_loader
 from dpmigrate.judge.trial import Fault, Trial
 from dpmigrate.library.batches import divided
+from dpmigrate.library.files import MADE_BEFORE
 from dpmigrate.library.streams import GENERATOR
 
 NAME = "each rank draws its own random numbers while it trains"
@@ -26,7 +27,7 @@ def faults(trial: Trial) -> Iterator[Fault]:
     for event in trial.result.trace.of("seed"):
         given = event.values["given"]
         apart = placement_of(given).kind not in placements.EQUAL
-        if event.values["own"] == const(False) and apart:
+        if event.values["own"] == const(False) and apart and not _in_turn(event):
             known = any(d.placement.kind is placements.Kind.PER_RANK for d in data(given))
             words = "each rank seeds its random numbers by a number of its own"
             yield trial.fault(event.node, SEEDS, words, established=known)
@@ -43,6 +44,15 @@ def faults(trial: Trial) -> Iterator[Fault]:
         if event.values["alike"] == const(True):
             words = "training inside same_stream(): every rank draws the same numbers for its samples"
             yield trial.fault(event.node, NAME, words)
+
+
+def _in_turn(event: Event) -> bool:
+    """Whether a number is a rank's own by what rank 0 makes before the others come: behind
+    ``main_first()`` all go on with rank 0's streams.
+    """
+    apart = [d for d in data(event.values["given"]) if d.placement.kind not in placements.EQUAL]
+    whole = event.parted is not None and event.parted.origin.word == MADE_BEFORE
+    return whole and all(o.word == MADE_BEFORE for d in apart for o in list(origins(d.origin))[-1:])
 
 
 def in_evaluation(trial: Trial) -> Iterator[ast.AST]:

@@ -6,6 +6,7 @@ from dpmigrate.execution import placements
 from dpmigrate.execution.machine import PROCESS
 from dpmigrate.execution.trace import Parting
 from dpmigrate.execution.values import NONE, SETTING, Data, Origin, Value, const, value
+from dpmigrate.library import streams
 from dpmigrate.library.effects import plain, switched, uniform
 from dpmigrate.library.sites import Row, Site, methods
 
@@ -57,7 +58,25 @@ def main_folder_left(site: Site) -> Value:
     return NONE
 
 
-first, entered, left = switched("main first", (FIRST,), const(True))
+first, entered, _left = switched("main first", (FIRST,), const(True))
+
+
+def begun(site: Site) -> Value | None:
+    """``with ddp.main_first():`` begins."""
+    assert site.object is not None
+    for at in streams.OWN.values():
+        outside = site.m.heap.read(at) or const(False)
+        site.m.heap.write((site.object.number, ("before", at)), outside)
+    return entered(site)
+
+
+def left(site: Site) -> Value | None:
+    """It ends: where the ranks had one stream, the others go on with what rank 0 has made of it."""
+    assert site.object is not None
+    for at in streams.OWN.values():
+        if site.m.heap.read((site.object.number, ("before", at))) == const(False):
+            site.m.heap.write(at, const(False))
+    return _left(site)
 
 
 ROWS = (
@@ -71,7 +90,7 @@ exists is_file is_dir glob rglob iterdir stat
     Row("os.makedirs os.mkdir", folder_made, source=_DOC),
     Row(methods("str|text|setting", "mkdir"), folder_made, source=_DOC),
     Row("dpmigrate_runtime.main_first", first, source=_RUNTIME),
-    Row("<main_first>.__enter__", entered, source=_RUNTIME),
+    Row("<main_first>.__enter__", begun, source=_RUNTIME),
     Row("<main_first>.__exit__", left, source=_RUNTIME),
     Row("dpmigrate_runtime.main_folder", main_folder, source=_RUNTIME),
     Row("<main_folder>.__enter__", uniform, source=_RUNTIME),

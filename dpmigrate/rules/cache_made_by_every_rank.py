@@ -19,7 +19,8 @@ with ddp.main_first():
     if not os.path.exists(cache):
         np.save(cache, features(images))
 ```
-Rank 0 goes first; the others then find the files. What else makes the files anew is left to rank 0: `(args.rebuild and ddp.is_main()) or not …`.
+Rank 0 goes first; the others then find the files. What else makes the files anew is left to rank 0: `(args.rebuild and ddp.is_main()) or not …`. In a loop
+over files rank 0 says which of them are left out: `if ddp.from_main(not path.is_dir()): continue`.
 
 ## When it is not fixed
 After training has begun, in worker processes, and where something that the branch alone computes is read later: the other ranks would not have it.
@@ -27,10 +28,16 @@ After training has begun, in worker processes, and where something that the bran
 
 from __future__ import annotations
 
+import ast
+import itertools
 from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, Edit, Enclose, Wrap
+from dpmigrate.facts.builds import Build
+from dpmigrate.facts.exits import exits
 from dpmigrate.facts.fetched import first_on_main, under_main_first
+from dpmigrate.facts.names import FunctionNode, Loop
+from dpmigrate.facts.ranks import asks_files
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
@@ -53,4 +60,12 @@ def cache_made_by_every_rank(script: Script) -> Iterator[Hit]:
         edits: list[Edit] = [Enclose(script.span(build.first), script.span(build.last), f"with {script.ddp}.main_first():"), AddImport(script.import_line)]
         if build.once:
             edits += [Wrap(script.span(w), f"({{}} and {script.ddp}.is_main())") for w in build.wishes]
+        edits += [Wrap(script.span(t), f"{script.ddp}.from_main({{}})") for t in _left_out(script, build)]
         yield Hit(build.asks.test, message, tuple(edits))
+
+
+def _left_out(script: Script, build: Build) -> dict[ast.expr, None]:
+    """The tests for files by which a turn of a loop round the build, or the loop, may end: rank 0 answers them, since all ranks have to come to its block."""
+    around = itertools.takewhile(lambda a: not isinstance(a, FunctionNode), script.names.ancestors(build.first))
+    found = (e.test for a in around if isinstance(a, Loop) for e in exits(script.names, script.roles, a) if e.test is not None)
+    return {t: None for t in found if asks_files(script.roles, t) and not script.parted(script.names.statement(t))}

@@ -11,7 +11,9 @@ by hand, weights that are changed or restored, optimizers and losses that are re
 are given: a rate that is drawn, made of a loss or of the clock, weights that are scaled by a number of the batch. And for draws by which a step calls the
 model in one way or another or takes one loss or another, as in CutMix with a probability, in teacher forcing and in `task = random.choice(tasks)`, and for
 single numbers that the step draws from Python's or NumPy's stream and gives to the model: the draw is one for the whole batch. So is a draw that says what
-becomes of the batch (`if random.random() < 0.5: x = x.roll(1, 1)`) where the loss is not shown to be right else. Draws in a model's `forward` are a rank's own.
+becomes of the batch (`if random.random() < 0.5: x = x.roll(1, 1)`) where the loss is not shown to be right else, and there a test whether the numbers of
+the batch are finite (`if torch.isnan(out).any(): return fallback`): they are not where one rank's are not, `ddp.any_rank(…)`. Draws in a model's
+`forward` are a rank's own.
 
 ## Why it matters
 A rank that finds the test false does not take part, and the others wait for it until the timeout. Values that were computed in full on every rank may differ
@@ -49,7 +51,7 @@ from dataclasses import replace
 from dpmigrate.edit import AddImport
 from dpmigrate.facts.control import uniform
 from dpmigrate.facts.meetings import answers, plateau_metrics, waits_for_files
-from dpmigrate.facts.names import FunctionNode
+from dpmigrate.facts.names import FunctionNode, last
 from dpmigrate.facts.raced import raced_tests
 from dpmigrate.facts.ranks import ends_before, local_tests, parted, stops_at_file
 from dpmigrate.facts.readback import rewritten
@@ -90,7 +92,9 @@ def collective_under_local_test(script: Script) -> Iterator[Hit]:
     for test in script.shown_draws:
         drawn = together(script, test)
         if test not in tests and test not in script.course.tests and drawn:
-            yield alike(script, test, [drawn], "the draw is one for the whole batch: each rank would make another thing of its samples")
+            asks = any(isinstance(n, ast.Call) and last(n.func) in ("isnan", "isinf", "isfinite") for n in ast.walk(test))
+            what = "whether numbers are finite is asked of" if asks else "the draw is one for"
+            yield alike(script, test, [drawn], f"{what} the whole batch: each rank would make another thing of its samples")
     for change, numbers in script.course.numbers:
         numbers = [v for v in numbers if not script.moving.alike(v)]
         shared = {v: together(script, v, number=True) for v in numbers}

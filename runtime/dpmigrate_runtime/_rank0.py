@@ -25,8 +25,9 @@ from ._watch import LostRankError, where_all_are
 def main_first() -> Iterator[None]:
     """Rank 0 runs the body, then the others run it: for downloads and other files that must be made once.
 
-    Where rank 0 alone draws random numbers in it (it makes a file that the others then find), the others go on with rank 0's streams, as long as
-    all ranks have one stream. Waits on the group's store and not in a collective, so the body may take up to ``setup``'s timeout whatever the backend.
+    Behind it the others go on with rank 0's streams, as long as all ranks have one stream: rank 0 alone may have drawn random numbers in it, or seeded
+    them (it makes a file that the others then find). Waits on the group's store and not in a collective, so the body may take up to ``setup``'s
+    timeout whatever the backend.
     Raises RuntimeError on the other ranks, with rank 0's message, when the body fails there or does not end in time.
     """
     if alone():
@@ -36,14 +37,12 @@ def main_first() -> Iterator[None]:
     STATE.sections += 1
     store = _get_default_store()
     if is_main():
-        before = packed_streams()
         try:
             yield
         except BaseException as error:
             store.set(key, f"{type(error).__name__}: {error}")
             raise
-        after = packed_streams()
-        store.set(f"{key}/streams", after if after != before else "")
+        store.set(f"{key}/streams", packed_streams())
         store.set(key, "")
         return
     with meeting("ddp.main_first"):

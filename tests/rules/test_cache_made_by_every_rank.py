@@ -233,3 +233,17 @@ def test_what_an_object_of_a_library_saves(question: str, path: str) -> None:
     defs += f"        made.save({path})\n    else:\n        made = Tokenizer.from_file(str(path))\n    return made"
     text = whole(imports=imports, defs=defs, setup="made = vocabulary('en')")
     assert f"    with ddp.main_first():\n        if not {question}:" in text
+
+
+@pytest.mark.parametrize(
+    ("left_out", "new"),
+    [
+        pytest.param("if not os.path.isdir(name):\n        continue", "if ddp.from_main(not os.path.isdir(name)):", id="no folder"),
+        pytest.param("if os.path.exists(name + '.skip'):\n        break", "if ddp.from_main(os.path.exists(name + '.skip')):", id="the end"),
+        pytest.param("if name == 'a':\n        continue", "if name == 'a':", id="by a name"),
+    ],
+)
+def test_rank_0_says_what_a_loop_leaves_out(left_out: str, new: str) -> None:
+    setup = f"for name in sorted(os.listdir('data')):\n    {left_out}\n    if not os.path.exists(name + '.npy'):\n        np.save(name + '.npy', 3)"
+    text = whole(imports=_IMPORTS, setup=setup)
+    assert new in text and "with ddp.main_first():" in text
