@@ -88,7 +88,32 @@ class Roles:
     def surely_wrapped(self, node: ast.AST) -> bool:
         """Whether ``.module`` is right for whatever the expression may mean: not where it may also be a copy of the model, an optimizer, anything."""
         vals = self.present(node)
-        return bool(vals) and all(v.kind == "wrapped" for v in vals)
+        return bool(vals) and all(v.kind == "wrapped" for v in vals) and not self._of_parts(node)
+
+    def _of_parts(self, node: ast.AST, depth: int = 3) -> bool:
+        """Whether it may be a part of the model as well, in a function that calls itself for each of them or in what such a function has collected:
+        ``def layers(module): for child in module.children(): found += layers(child)``.
+        """
+        if isinstance(node, ast.Call):
+            return any(self._goes_down(f) for f, _ in self.values.targets(node))
+        if not isinstance(node, ast.Name | ast.Attribute) or not depth:
+            return isinstance(node, ast.Subscript) and self._of_parts(node.value, depth)
+        bound = list(self.names.bindings(self.names.scope_of[node], node.id)) if isinstance(node, ast.Name) else []
+        if any(b.how == "param" and isinstance(f := self.names.function(b.target), FunctionNode) and self._goes_down(f) for b in bound):
+            return True
+        given = [b.value for b in bound if b.how == "for" and b.value is not None]
+        return any(self._of_parts(e, depth - 1) for e in (*given, *self.given(node)))
+
+    def _goes_down(self, function: FunctionNode) -> bool:
+        """Whether a function calls itself, with an argument of which is not known what it is."""
+        if function not in self._down:
+            calls = (c for c in walk(function) if isinstance(c, ast.Call) and any(f is function for f, _ in self.values.targets(c)))
+            self._down[function] = any(not self.values.eval(a) for c in calls for a in (*c.args, *(k.value for k in c.keywords)))
+        return self._down[function]
+
+    @cached_property
+    def _down(self) -> dict[FunctionNode, bool]:
+        return {}
 
     def present(self, node: ast.AST) -> Vals:
         """The values of the expression but None, which has no attributes."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.rules.program import after, found
+from tests.rules.program import after, found, whole
 
 _NET = """
 class Net(nn.Module):
@@ -184,3 +184,23 @@ def test_a_registry_of_modules_and_optimizers(parameter: str, held: str, made: s
 )  # fmt: skip
 def test_what_may_be_something_else(line: str, new: str) -> None:
     assert new in after(imports="import copy", defs="def show(net):\n    return net.fc", setup="c = os.environ.get('C')", end=line)
+
+
+_LAYERS = """\
+def layers(module):
+    found = [module] if isinstance(module, nn.Linear) else []
+    for child in {children}:
+        found += layers(child)
+    return found
+"""
+
+
+def test_a_function_that_goes_down_a_model_meets_its_parts_too() -> None:
+    """The wrapper comes first, and then what is in it: both have children, and what is found of them is either."""
+    text = whole(defs=_LAYERS.format(children="module.children()"), epoch_end="for layer in layers(model):\n    print(layer.weight.norm())")
+    assert "for child in ddp.unwrap(module).children():" in text and "ddp.unwrap(layer).weight" in text and "module.module" not in text
+
+
+def test_a_function_that_does_not_go_down_has_the_wrapper() -> None:
+    defs = "def parts(net):\n    return [c for c in net.children()]"
+    assert "net.module.children()" in whole(defs=defs, epoch_end="print(parts(model))")
