@@ -7,12 +7,14 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, TypeGuard
 
 from dpmigrate.facts.loaders import critical_star
+from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.roles import element
 from dpmigrate.facts.scopes import Binding
 from dpmigrate.facts.spelling import spelled
 
 if TYPE_CHECKING:
     from dpmigrate.facts.script import Script
+    from dpmigrate.facts.values import Values
 
 
 def reads_statically(script: Script, call: ast.Call) -> bool:
@@ -61,13 +63,19 @@ def _results(script: Script, call: ast.Call, source: ast.expr) -> Iterator[tuple
     seen: set[ast.expr] = set()
     while todo:
         node = todo.pop()
+        handed = _gone_through(script, node) if isinstance(node, ast.Call) else []
         if isinstance(node, ast.Call) and (wrapped := _made_of(script, call, node)) is not None:
             todo.append(wrapped)
+        elif handed:
+            todo += [e for e in handed if e not in seen]
         elif isinstance(node, ast.Call) or (isinstance(node, ast.Subscript) and isinstance(node.value, ast.Call) and isinstance(node.slice, ast.Constant)):
             yield node, None
         elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) and node not in seen:
             seen.add(node)
-            todo += _under_key(script, node.value, node.slice.value)
+            made = list(_under_key(script, node.value, node.slice.value))
+            todo += made
+            if not made:  # filled under keys that are computed: ``loaders[part] = get_loader(part)``
+                yield node, None
         elif isinstance(node, ast.Name | ast.Attribute) and node not in seen:
             seen.add(node)
             unpacked = {w.value: (script.roles.leaf(w, key), w) for key in script.values.keys(node) for w in script.roles.writes(key) if _unpacks(w)}
@@ -83,6 +91,18 @@ def _made_of(script: Script, call: ast.Call, node: ast.Call) -> ast.expr | None:
         return None
     held = (a for a in node.args if isinstance(a, ast.Name | ast.Attribute))
     return next((a for a in held if any(v.node is call for v in script.values.eval(a))), None)
+
+
+def is_generator(values: Values, call: ast.Call) -> bool:
+    """Whether a call is of generators of the program, whatever they hand on."""
+    functions = [f for f, _ in values.targets(call)]
+    return bool(functions) and all(any(isinstance(n, ast.Yield | ast.YieldFrom) for n in walk(f)) for f in functions)
+
+
+def _gone_through(script: Script, call: ast.Call) -> list[ast.expr]:
+    """The loaders that a generator of the program is given, which hands their batches on: ``endless(loader)``."""
+    given = (*call.args, *(k.value for k in call.keywords))
+    return [a for a in given if script.roles.loaders_of(a)] if is_generator(script.values, call) else []
 
 
 def _under_key(script: Script, held: ast.expr, key: object) -> Iterator[ast.expr]:

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import cached_property
 
 from dpmigrate.execution.engine import Execution
 from dpmigrate.execution.objects import Object
 from dpmigrate.execution.placements import EQUAL
 from dpmigrate.execution.trace import Event
-from dpmigrate.execution.values import NOTHING, Atom, Bound, Const, Data, Items, Ref, Setting, const, data, placement_of
+from dpmigrate.execution.values import NOTHING, Atom, Bound, Const, Data, Items, Method, Ref, Setting, const, data, origins, placement_of
 from dpmigrate.facts.loops import BatchLoop
 from dpmigrate.facts.names import FunctionNode, Names
 from dpmigrate.facts.nodes import walk
@@ -39,7 +40,9 @@ from dpmigrate.judge import (
     written_by_all,
 )
 from dpmigrate.library.module_tree import owned
+from dpmigrate.library.pure import ANY
 from dpmigrate.library.sites import GROWN
+from dpmigrate.library.stdlib import CLOCK, OF_PROCESS
 from dpmigrate.program import Program
 
 #: the line and the column of a node
@@ -172,6 +175,21 @@ class Executed:
         late = any(first is not None and e.number > first for e in events)
         return not late and all(e.parted is None and placement_of(e.values["test"]).kind in EQUAL for e in events)
 
+    @cached_property
+    def configured(self) -> dict[Place, frozenset[Place]]:
+        """Where an attribute of a configuration, or of another object of a library, is given what is made of a clock or of a number of the system, with
+        the calls that give those: as far as is known anything that is read of the object may be made of it.
+        """
+        result = before(self._program)
+        found: dict[Place, frozenset[Place]] = {}
+        for e in result.trace.of("attribute"):
+            kept = any((made := result.object(_whole(a))) is not None and made.kind == ANY for a in e.values["owner"])
+            apart = [d for d in data(e.values["new"]) if d.placement.kind not in EQUAL] if kept else []
+            asked = frozenset(_place(o.node) for d in apart for o in origins(d.origin) if o.word in (CLOCK, OF_PROCESS))
+            if asked:
+                found[_place(e.node)] = found.get(_place(e.node), frozenset()) | asked
+        return found
+
     def holds_tensors(self, cls: ast.ClassDef, attribute: str) -> bool:
         """Whether an attribute of every object of a class, made once or not, holds tensors that are not trained: no parameter, no module, nothing unknown."""
         result = before(self._program)
@@ -192,6 +210,13 @@ class Executed:
         methods = [result.heap.objects[a.function].extra.node for e in events for a in e.values["of"] if isinstance(a, Bound)]
         passes = [e for e in result.trace.of("forward") if e.values["grad"] != const(False)]
         return not any(_within(n, m) for e in passes for n in (e.node, *(c.node for c in result.trace.leading(e.context))) for m in methods)
+
+
+def _whole(atom: Atom) -> Atom:
+    """The object of which an atom is a part: ``config`` of ``config.writer``."""
+    while isinstance(atom, Method):
+        atom = atom.receiver
+    return atom
 
 
 def _is_plain(atom: Atom) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from dpmigrate.facts.definitions import arguments
 from dpmigrate.facts.library import CLOCKS, EXIST_METHODS, EXISTS
-from dpmigrate.facts.names import FunctionNode, Loop, last
+from dpmigrate.facts.names import FunctionNode, Loop, last, position
 from dpmigrate.facts.nodes import children, walk
 from dpmigrate.spelt_paths import READS
 
@@ -35,6 +35,17 @@ def clocks(script: Script) -> Iterator[ast.Call]:
     for call in found:
         if not any(a in epochs or a in found for a in script.names.ancestors(call)) and _Flow(script, False).into_path(call, 3):
             yield call
+
+
+def configured(script: Script) -> Iterator[ast.expr]:
+    """What is made of a clock, or of a number of the system, where it is stored in a configuration: an identifier of the run. Paths may be made of it, and
+    other settings, which nothing in the program shows (``${run.id}`` in a file of settings).
+    """
+    places = script.executed.configured
+    for target in script.names.nodes if places else ():
+        stmt = script.names.parent[target] if isinstance(target, ast.Attribute) and position(target) in places else None
+        if isinstance(stmt, ast.Assign | ast.AnnAssign) and stmt.value is not None:
+            yield stmt.value
 
 
 def listings(script: Script) -> Iterator[tuple[ast.Call, bool]]:

@@ -50,6 +50,8 @@ _FILE_METHODS_OF = {
 #: methods of paths, whatever a path is made of: of other things they have other arguments
 _METHODS_OF_PATHS = {"rename": 1, "replace": 1, "touch": 0}
 _PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm", ".pgm", ".ico", ".pdf", ".eps")
+#: files that no disk has
+_IN_MEMORY = ("io.BytesIO", "io.StringIO")
 _WAITING = frozenset(n.replace("builtins.", "?.") for n in WAITING)
 
 #: data sets of libraries that are fetched, and prepared, where they are made
@@ -65,7 +67,9 @@ def sends_files(roles: Roles, call: ast.Call) -> bool:
 
 
 def changes_files(roles: Roles, call: ast.Call) -> bool:
-    """Whether the call writes, moves or removes a file by itself."""
+    """Whether the call writes, moves or removes a file by itself: not what it writes into memory."""
+    if _in_memory(roles, call):
+        return False
     if roles.names.dotted(call.func) in _FILE_FUNCTIONS:
         return True
     if not isinstance(call.func, ast.Attribute):
@@ -77,6 +81,12 @@ def changes_files(roles: Roles, call: ast.Call) -> bool:
     if call.func.attr in _FILE_METHODS or any(v.kind == "call" and v.qual in makers for v in roles.values.eval(call.func.value)):
         return True
     return call.func.attr == "save" and bool(call.args) and _is_picture(roles, call.args[0]) and not any(v.cls for v in roles.values.eval(call.func.value))
+
+
+def _in_memory(roles: Roles, call: ast.Call) -> bool:
+    """Whether the call is given a file that is in memory alone, which each rank has for itself: ``plt.savefig(buffer)`` with ``buffer = io.BytesIO()``."""
+    given = (roles.values.eval(a) for a in (*call.args, *(k.value for k in call.keywords)))
+    return any(found and all(v.kind == "call" and v.qual in _IN_MEMORY for v in found) for found in given)
 
 
 def _is_picture(roles: Roles, path: ast.expr, depth: int = 6) -> bool:

@@ -60,7 +60,11 @@ class Parts:
         return frozenset(v for v in self._values.eval(node) if v.kind == "display" or v.qual in _DICTS)
 
     def bound(self, value: ast.AST, path: Path) -> Vals:
-        """What a name gets of a value; ``enumerate`` and ``zip`` give pairs: ``for i, net in enumerate(nets)``, ``for a, b in zip(xs, ys)``."""
+        """What a name gets of a value; ``enumerate`` and ``zip`` give pairs: ``for i, net in enumerate(nets)``, ``for a, b in zip(xs, ys)``, and ``repeat``
+        the same again and again: ``for one in repeat(loader)``.
+        """
+        if isinstance(value, ast.Call) and path[:1] == ("*",) and value.args and self._values.names.dotted(value.func) == "itertools.repeat":
+            return self.pick(self._values.eval(value.args[0]), path[1:])
         if isinstance(value, ast.Call) and len(path) > 1 and path[0] == "*" and isinstance(path[1], int):
             word, first = last(value.func), path[1]
             given = value.args[first - 1 : first] if word == "enumerate" else value.args[first : first + 1] if word == "zip" else []

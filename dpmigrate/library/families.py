@@ -188,6 +188,11 @@ ROWS = (
 rectangle circle line putText polylines fillPoly fillConvexPoly drawContours ellipse arrowedLine
 drawMarker drawKeypoints
 """), drawn_on, source=_PLAIN["cv2"]),
+    # where plots will stand, and how large: numbers that nobody reads
+    Row(prefixed("matplotlib.pyplot.", """
+subplots subplot subplot_mosaic subplot2grid figure axes subplots_adjust tight_layout
+switch_backend close
+""") + " matplotlib.gridspec.GridSpec", computed, source=_SHOWING["matplotlib"]),
     # what is drawn with it is drawn into the image
     Row("PIL.ImageDraw.Draw", same, source=_PLAIN["PIL"]),
     Row("h5py.File pandas.HDFStore pandas.ExcelWriter cv2.VideoWriter imageio.get_writer zarr.open",

@@ -158,7 +158,7 @@ def over(site: Site, name: str, sources: Sequence[Value | None]) -> Value:
 
 
 #: iterators that begin their sources where they are gone through; all others where they are made
-LATER = ("chain", "repeat")
+LATER = ("chain",)
 
 
 def counted_by(site: Site, made: Object, sources: list[Value]) -> None:
@@ -199,6 +199,19 @@ def wrapped(site: Site) -> Value:
     return value(Ref(made.number))
 
 
+def repeated(site: Site) -> Value:
+    """``repeat(x, times)``: x itself again and again. Nothing is gone through here, nor where it is
+    taken: ``for one in repeat(loader)``.
+    """
+    made = site.made("iterator", extra=1)
+    made.name = "repeat"
+    site.m.heap.write((made.number, "source 0"), site.get(0, "object") or NOTHING)
+    times = site.get(1, "times")
+    if times is not None and data(times):
+        site.m.heap.write((made.number, LENGTH), times)
+    return value(Ref(made.number))
+
+
 def iterate(site: Site) -> Value | None:
     """The elements of an iterator, taken from what it goes over."""
     made = site.object
@@ -211,6 +224,8 @@ def iterate(site: Site) -> Value | None:
         return held or SETTING
     given = (site.m.heap.read((made.number, f"source {i}")) or NOTHING for i in range(count))
     sources = [site.m.bound(g) for g in given]
+    if made.name == "repeat":
+        return sources[0]
     each = [_index(site, made) if s == SETTING else _taken_from(site, made, s, sources) for s in sources]
     each = [v if _in_order(site, made, s) else samples.loose(v) for v, s in zip(each, sources, strict=True)]
     order = next((o for v in each if (o := some_order(v)) is not None), None)
@@ -256,7 +271,7 @@ def _in_order(site: Site, made: Object, source: Value) -> bool:
 
 
 #: iterators that give more, fewer or others than what their source has, or in another order
-_REORDERED = ("chain", "filter", "reversed", "cycle", "islice", "repeat", "tee")
+_REORDERED = ("chain", "filter", "reversed", "cycle", "islice", "tee")
 
 
 def _index(site: Site, made: Object) -> Value:
@@ -304,7 +319,8 @@ ROWS = (
     Row("builtins.enumerate", enumerate_, source=_DOC),
     Row("builtins.zip itertools.zip_longest", zip_, source=_DOC),
     Row("builtins.iter builtins.reversed", wrapped, source=_DOC),
-    Row("itertools.cycle itertools.islice itertools.tee itertools.repeat", wrapped, source=_DOC),
+    Row("itertools.cycle itertools.islice itertools.tee", wrapped, source=_DOC),
+    Row("itertools.repeat", repeated, source=_DOC),
     Row("builtins.next", next_, source=_DOC),
     Row("<iterator|bar|loader>.next <iterator|bar|loader>.__next__", next_, source=_DOC),
     Row("<iterator>.__iter__", iterate, source=_DOC),

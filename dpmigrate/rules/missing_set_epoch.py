@@ -48,6 +48,7 @@ import ast
 from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, Before, Edit, First, Wrap
+from dpmigrate.facts.division import is_generator
 from dpmigrate.facts.loops import BatchLoop, endless, last, restarts
 from dpmigrate.facts.names import Loop, position
 from dpmigrate.facts.nodes import walk
@@ -68,6 +69,8 @@ def missing_set_epoch(script: Script) -> Iterator[Hit]:
             )  # fmt: skip
         if b.drawn is not None or endless(script.roles, b):
             yield from _drawn(script, b)
+            if b.drawn is None and _or_plain(script, b):
+                yield _counted_by_itself(script, b)
             continue
         if b.inside is not None:
             edit = Wrap(script.span(b.inside), f"{script.ddp}.next_epoch({{}})")
@@ -124,6 +127,15 @@ def _begins_anew(script: Script, place: EpochPlace) -> bool:
         return any(ast.unparse(t) == counter for n in given for t in n.targets)
     calls = [n for n in walk(place.loop.iter) if isinstance(n, ast.Call) and last(n.func) in _COUNTING]
     return bool(place.again) and all(len(c.args) < 2 or isinstance(c.args[0], ast.Constant) for c in calls)
+
+
+def _or_plain(script: Script, loop: BatchLoop) -> bool:
+    """Whether a loop over a generator without end may go over the loader itself as well: ``if steps is None: loader = endless(loader)``."""
+    if not isinstance(loop.source, ast.Name | ast.Attribute):
+        return False
+    given = [e for e in script.roles.given(loop.source) if script.roles.loaders_of(e) & loop.loaders]
+    generators = [e for e in given if isinstance(e, ast.Call) and is_generator(script.values, e)]
+    return bool(generators) and len(given) > len(generators)
 
 
 def _counted_by_itself(script: Script, loop: BatchLoop) -> Hit:

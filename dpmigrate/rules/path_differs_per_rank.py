@@ -3,7 +3,8 @@
 ## What it finds
 `datetime.now()`, `time.strftime()`, `uuid` and `tempfile.mkdtemp()` that go into the name of a directory or file. `@hydra.main`, which makes such a directory
 itself, is told. The search for the next free name: a listing (`os.listdir`, `glob`, `Path.iterdir`) that is counted, or whose numbers are read, for a path,
-and loops that ask for one name after the other (`while os.path.exists(path): i += 1`).
+and loops that ask for one name after the other (`while os.path.exists(path): i += 1`). A time, or a random identifier, that is stored in a configuration
+(`config.run.id = secrets.token_hex(4)`): what else is read of that may be made of it.
 
 ## Why it matters
 Every rank makes a name of its own: W run directories, and rank 0's checkpoint where no other rank looks for it.
@@ -41,7 +42,7 @@ import ast
 from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, Wrap
-from dpmigrate.facts.fresh import clocks, file_tests, free_names, listings, own_folders
+from dpmigrate.facts.fresh import clocks, configured, file_tests, free_names, listings, own_folders
 from dpmigrate.facts.names import FunctionNode
 from dpmigrate.facts.ranks import asks_files, caught, ends_before, leading_to, left_to_main, local_tests, run_by_all
 from dpmigrate.facts.script import Script
@@ -58,9 +59,14 @@ def path_differs_per_rank(script: Script) -> Iterator[Hit]:
                     d, "hydra names the folder of a run by the time: ranks that start in different seconds get different ones", severity=Severity.WARNING,
                     advice="give it a name on the command line: hydra.run.dir=outputs/NAME",
                 )  # fmt: skip
-    for call in clocks(script):
+    timed = list(clocks(script))
+    for call in timed:
         if run_by_all(script.roles, call) and not left_to_main(script.roles, call) and not script.made_once(call):
             yield _told(script, call, "each rank would make a path of its own", "{}")
+    for made in configured(script):
+        known = any(script.names.is_inside(c, made) for c in timed)  # or another rule has it
+        if not known and run_by_all(script.roles, made) and not left_to_main(script.roles, made) and not script.made_once(made):
+            yield _told(script, made, "each rank would have a configuration of its own", "{}")
     for call in own_folders(script):
         message = "each rank would make a directory of its own, and look there for what rank 0 has saved in another one"
         if run_by_all(script.roles, call) and not script.parted(call):
@@ -84,7 +90,7 @@ def _told(script: Script, node: ast.expr, message: str, inner: str, outer: str =
     if script.parted(node):
         if not _by_files_alone(script, node):
             return Hit(node, message, severity=Severity.WARNING, advice="make the path before the test, where all ranks come: ddp.from_main(...)")
-        tests |= dict.fromkeys(local_tests(script.roles, node))
+        tests |= dict.fromkeys((*local_tests(script.roles, node), *ends_before(script.roles, node)))
     places = [(node, outer.format(f"{script.ddp}.from_main({inner})")), *((t, f"{script.ddp}.from_main({{}})") for t in tests)]
     return Hit(node, message, (*(Wrap(script.span(n), template) for n, template in places), AddImport(script.import_line)))
 
@@ -94,4 +100,7 @@ def _by_files_alone(script: Script, node: ast.expr) -> bool:
     ways = list(leading_to(script.roles, node))
     tests = list(local_tests(script.roles, node))
     asked = (asks_files(script.roles, t) or any(script.names.is_inside(w, t) for w in ways) for t in tests)
-    return all(asked) and not any(script.parted(t) for t in tests) and not caught(script.roles, node) and not any(ends_before(script.roles, node))
+    # a test that would end the function is asked of rank 0 as well: `if folder.exists(): raise`
+    ends = list(ends_before(script.roles, node))
+    by_files = all(asked) and all(asks_files(script.roles, t) for t in ends)
+    return by_files and not any(script.parted(t) for t in (*tests, *ends)) and not caught(script.roles, node)

@@ -33,6 +33,7 @@ import ast
 from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, Delete, Replace, Wrap
+from dpmigrate.facts.names import position
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.ranks import parted, run_by_all
 from dpmigrate.facts.script import Script
@@ -71,7 +72,10 @@ def seed_differs_per_rank(script: Script) -> Iterator[Hit]:
             yield _one_stream(script, call)
     for call, func, made in reseeded(script):
         yield _seeded_alike(script, call, func, made)
+    stored = {place for asked in script.executed.configured.values() for place in asked}
     for call, whole in system_draws(script):
+        if position(call) in stored and not _from_main(script, whole or call, "").edits:
+            continue  # what is stored in a configuration is made rank 0's there (DPM506)
         if not any(script.names.is_inside(call, n) for n in done):
             done.add(whole or call)
             if whole is None:

@@ -43,6 +43,8 @@ def found(text: str, kind: str) -> list[int]:
         ("n = max(loader, key=len)", [1], [1]),
         ("n = len(loader)\nwith open('a') as f:\n    pass", [], []),
         ("again = itertools.repeat(loader, 2)", [], []),
+        ("for one in itertools.repeat(loader):\n    for x in one:\n        pass", [2], [2]),
+        ("for x in itertools.chain.from_iterable(itertools.repeat(loader)):\n    pass", [1], [1]),
         ("for x in map(len, [[1], [2]]):\n    pass", [], []),
     ],
 )

@@ -163,3 +163,9 @@ def test_a_split_of_what_differs_differs() -> None:
     assert found("for x, y in KFold(3).split([k]):\n    pass") == "per rank"
     assert found("ddp.seed_ranks()\nx, y = train_test_split([1, 2])") == "per rank"
     assert found("x, y = train_test_split([1, 2], shuffle=False)") == "uniform"
+
+
+@pytest.mark.parametrize(("text", "told"), [("plt.subplots(1, int(k))", False), ("plt.figure(figsize=(int(k), 2))", False), ("plt.plot([int(k)])", True)])
+def test_the_place_of_a_plot_tells_nothing(text: str, told: bool) -> None:
+    here = BEFORE.count("\n") + 1
+    assert (max(lines(executed(BEFORE + text), "write"), default=0) >= here) is told

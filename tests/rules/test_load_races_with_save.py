@@ -380,3 +380,14 @@ def test_what_rank_0_makes_first_is_there_when_the_others_read_it(module_level: 
     assert found("DPM402", **parts) == []
     assert found("DPM511", **parts) == []
     assert found("DPM516", **parts) == ["PATH.is_file()"]
+
+
+@pytest.mark.parametrize(("made", "waits"), [("io.BytesIO()", False), ("'a.png'", True)])
+def test_a_picture_in_memory_is_each_rank_s_own(made: str, waits: bool) -> None:
+    """Nobody has to wait for what is written into memory, nor is it left to rank 0: the others would read nothing."""
+    imports = "import io\nimport matplotlib.pyplot as plt\nfrom PIL import Image"
+    defs = f"def picture(x):\n    plt.imshow(x)\n    held = {made}\n    plt.savefig(held)\n    return Image.open(held)"
+    step = STEP + "if epoch == 1:\n    shown = picture(x[0].reshape(2, 4))\n"
+    assert bool(refused("DPM402", imports=imports, defs=defs, step=step)) is waits
+    if not waits:
+        assert "    plt.savefig(held)\n    return" in whole(imports=imports, defs=defs, step=step)

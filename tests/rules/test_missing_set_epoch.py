@@ -405,3 +405,10 @@ def test_a_loader_that_is_made_under_a_test(other: str, inside: bool) -> None:
     step = "turn(model, loader, optimizer)"
     parts = {"defs": _GIVEN, "imports": _OPTIONS, "loader": loader, "batches": "if args.first:", "step": step}
     assert _where("turn(model, loader, optimizer)", **parts) == ("loader.sampler.set_epoch(epoch)" if inside else "if args.first:")
+
+
+def test_a_loader_that_may_be_gone_through_without_end() -> None:
+    """Each way counts its own passes: that over the loader where it begins, that of the generator in the generator."""
+    defs = "from itertools import repeat\n\ndef endless(given):\n    for one in repeat(given):\n        yield from one"
+    text = whole(defs=defs, before="if os.environ.get('STEPS'):\n    loader = endless(loader)", step="if epoch > 1:\n    break\n" + STEP)
+    assert "yield from ddp.next_epoch(one)" in text and "for x, y in ddp.next_epoch(loader):" in text and "set_epoch" not in text

@@ -239,3 +239,36 @@ def test_a_checkpoint_in_a_temporary_directory_is_in_that_of_rank_0(made: str) -
 )
 def test_other_temporary_directories(end: str) -> None:
     assert "main_folder" not in whole(imports=_FOLDER, end=end)
+
+
+_CONFIGURED = "import hydra, secrets, time\nfrom pathlib import Path\nfrom omegaconf import OmegaConf"
+
+
+@pytest.mark.parametrize(
+    ("setup", "new"),
+    [
+        pytest.param("config.run.id = secrets.token_hex(4)", "config.run.id = ddp.from_main(secrets.token_hex(4))", id="a random name"),
+        pytest.param("config.began = time.time()", "config.began = ddp.from_main(time.time())", id="the time"),
+        pytest.param(
+            "config.id = ''.join(secrets.choice('ab') for _ in range(4))", "config.id = ddp.from_main(''.join(secrets.choice('ab') for _ in range(4)))",
+            id="drawn letter by letter",
+        ),
+        pytest.param("name = make_id()\nconfig.id = name", "config.id = ddp.from_main(name)", id="by a function and a name"),
+        pytest.param("config.lr = 0.3", "config.lr = 0.3", id="a number that all have"),
+        pytest.param("print(time.time())", "print(time.time())", id="not stored"),
+    ],
+)
+def test_what_a_configuration_is_given(setup: str, new: str) -> None:
+    """What else is read of a configuration may be made of it: ``${run.id}`` in a file of settings."""
+    defs = "def make_id():\n    return secrets.token_hex(4)\n\ndef prepare(config):\n" + "".join(f"    {line}\n" for line in setup.split("\n"))
+    assert new in whole(imports=_CONFIGURED, defs=defs, setup="prepare(hydra.compose('a'))")
+
+
+def test_a_folder_that_ends_the_program_is_asked_of_rank_0() -> None:
+    defs = (
+        "def prepare(config):\n    name, folder = None, Path(config.out)\n    if folder.exists():\n"
+        "        if config.resume:\n            name = 'old'\n        elif not config.anew:\n            raise ValueError('it is there')\n"
+        "    folder.mkdir(exist_ok=True)\n    if name is None:\n        name = secrets.token_hex(4)\n    config.run.id = name"
+    )
+    text = whole(imports=_CONFIGURED, defs=defs, setup="prepare(hydra.compose('a'))")
+    assert "if ddp.from_main(folder.exists()):" in text and "config.run.id = ddp.from_main(name)" in text
