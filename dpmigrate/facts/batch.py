@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 
+from dpmigrate.facts.asked_sizes import axis_asked, counted
 from dpmigrate.facts.names import Names
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.numbers import Numbers
@@ -18,28 +19,6 @@ from dpmigrate.facts.values import NONE, Vals
 #: what makes another batch of the samples that a sampler gives, by keyword and by position
 _OWN_BATCHES = frozenset({"collate_fn", "batch_sampler", None})
 _PLAIN_ARGUMENTS = 4
-
-
-def counted(node: ast.AST) -> ast.expr | None:
-    """The tensor whose first axis is asked for its size: ``x.size(0)``, ``x.shape[0]``, ``x.size()[0]``; the batch of graphs of ``data.num_graphs``
-    (torch_geometric.data.Batch).
-    """
-    if isinstance(node, ast.Attribute):
-        return node.value if node.attr == "num_graphs" else None
-    tensor, axis = _asked(node)
-    return tensor if isinstance(axis, ast.Constant) and axis.value == 0 else None
-
-
-def _asked(node: ast.AST) -> tuple[ast.expr | None, ast.expr | None]:
-    """The tensor that is asked for the size of an axis, and the axis: ``x.size(1)``, ``x.shape[1]``, ``x.size()[1]``."""
-    if isinstance(node, ast.Call):
-        func, index = node.func, node.args[0] if len(node.args) == 1 else next((k.value for k in node.keywords if k.arg == "dim"), None)
-    elif isinstance(node, ast.Subscript):
-        func, index = node.value.func if isinstance(node.value, ast.Call) and not node.value.args else node.value, node.slice
-    else:
-        return None, None
-    asked = isinstance(func, ast.Attribute) and func.attr in (("size",) if isinstance(node, ast.Call) or isinstance(node.value, ast.Call) else ("shape",))
-    return (func.value, index) if asked and isinstance(func, ast.Attribute) else (None, None)
 
 
 def measured(names: Names, node: ast.AST) -> ast.expr | None:
@@ -103,7 +82,7 @@ def stacked_size(roles: Roles, node: ast.expr) -> bool:
     Samples of different sizes cannot be stacked, and those of all ranks are stacked in the original. Where the order is not shuffled, what the last batch is
     filled up with may be of another size.
     """
-    asked, axis = _asked(node)
+    asked, axis = axis_asked(node)
     tensor = unmoved(asked)
     behind = isinstance(axis, ast.Constant) and isinstance(axis.value, int) and axis.value > 0
     return behind and isinstance(tensor, ast.Name) and _as_loaded(roles, tensor, frozenset(), stacked=True)

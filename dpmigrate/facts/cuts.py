@@ -8,9 +8,10 @@ samples, and do not meet, is shown by the execution of the result; that nothing 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from dpmigrate.facts.cut_lengths import by_length, made_anew
 from dpmigrate.facts.definitions import arguments, through
 from dpmigrate.facts.drawn_rows import is_draw, taken
 from dpmigrate.facts.handed import Rows, Turn
@@ -28,18 +29,18 @@ _COUNTING = frozenset(
 )  # fmt: skip
 
 
-def cuts(roles: Roles, loop: Loop) -> tuple[Pick, ...]:
+def cuts(roles: Roles, loop: Loop, around: Iterable[Loop]) -> tuple[Pick, ...]:
     """The batches of a training loop that are cut by hand; empty where there are none, or where it is not seen that all of the step is divided."""
     found, rows, at = _found(roles, loop)
-    if not found or not isinstance(loop, ast.For) or _in_the_way(roles, loop, rows, at, found) is not None:
+    if not found or not isinstance(loop, ast.For) or _in_the_way(roles, loop, around, rows, at, found) is not None:
         return ()
     return tuple(sorted(found, key=lambda p: position(p.rows)))
 
 
-def in_the_way(roles: Roles, loop: Loop) -> ast.AST | None:
+def in_the_way(roles: Roles, loop: Loop, around: Iterable[Loop]) -> ast.AST | None:
     """What of a loop that cuts its batches by hand may have the length of the whole batch, or goes by another part of the data."""
     found, rows, at = _found(roles, loop)
-    return _in_the_way(roles, loop, rows, at, found) if found and isinstance(loop, ast.For) else None
+    return _in_the_way(roles, loop, around, rows, at, found) if found and isinstance(loop, ast.For) else None
 
 
 def _found(roles: Roles, loop: Loop) -> tuple[list[Pick], Rows, Turn]:
@@ -121,7 +122,7 @@ def _inner(roles: Roles, node: ast.AST, loop: ast.For) -> bool:
 
 
 # ---------------------------------------------------------------------- what else is as long as the whole batch
-def _in_the_way(roles: Roles, loop: ast.For, rows: Rows, at: Turn, found: list[Pick]) -> ast.AST | None:
+def _in_the_way(roles: Roles, loop: ast.For, around: Iterable[Loop], rows: Rows, at: Turn, found: list[Pick]) -> ast.AST | None:
     """What is not divided in the loop, and may have the length of the whole batch."""
     divided = [p.rows for p in found if p.each is None]
     slices = {ast.dump(r.slice.elts[0] if isinstance(r.slice, ast.Tuple) else r.slice): r for r in divided if isinstance(r, ast.Subscript) and _sliced(r)}
@@ -134,7 +135,9 @@ def _in_the_way(roles: Roles, loop: ast.For, rows: Rows, at: Turn, found: list[P
         for n in walk(body):
             if isinstance(n, ast.Call) and _is_made_long(roles, n, rows, loop):
                 return n
-    return next((n for s in loop.body for n in walk(s) if roles.names.function(n) is own and not _fits(roles, n, at, divided)), None)
+    sizes = {size.rpartition(".")[2] for size in rows.sizes}
+    odd = made_anew(roles, loop, around, found) or by_length(roles, loop, [*loop.body, *sorted(entered, key=position)], sizes)
+    return odd or next((n for s in loop.body for n in walk(s) if roles.names.function(n) is own and not _fits(roles, n, at, divided)), None)
 
 
 def _sliced(node: ast.Subscript) -> bool:

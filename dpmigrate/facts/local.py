@@ -9,7 +9,7 @@ import ast
 from dataclasses import dataclass
 from itertools import takewhile
 
-from dpmigrate.facts.batch import counted
+from dpmigrate.facts.asked_sizes import counted
 from dpmigrate.facts.names import FunctionNode, last
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.origins import of_data

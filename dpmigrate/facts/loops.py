@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dpmigrate.facts.cut_lengths import by_length
 from dpmigrate.facts.cuts import cut_beside, cuts
 from dpmigrate.facts.definitions import TRANSPARENT, gone_through, through
 from dpmigrate.facts.looked import looked_at, measured
@@ -74,9 +75,11 @@ def _picking(roles: Roles, known: set[Loop]) -> list[BatchLoop]:
         around = list(rounds(roles, loop))
         these = picks(roles, loop, {loop, *around})
         if these:
-            found |= {} if cut_beside(roles, loop) else {loop: these}
+            training = (f for f in roles.all_entered(loop) if roles.reaches_backward(f) and not roles.inside_module(f))
+            odd = by_length(roles, loop, [*loop.body, *sorted(training, key=position)], ())
+            found |= {} if odd is not None or cut_beside(roles, loop) else {loop: these}
         else:
-            cut = next(((a, c) for a in dict.fromkeys((loop, *around)) if (c := cuts(roles, a))), None)
+            cut = next(((a, c) for a in dict.fromkeys((loop, *around)) if (c := cuts(roles, a, (loop, *around)))), None)
             found |= {} if cut is None else dict([cut])
     return [BatchLoop(loop, these[0].rows, NONE, True, False, roles.branches(loop), picked=these) for loop, these in found.items()]
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from dpmigrate.facts.batch import counted
+from dpmigrate.facts.asked_sizes import counted
 from dpmigrate.facts.library import FLOATS, MOVES, REPEATS
 from dpmigrate.facts.names import last
 from dpmigrate.facts.nodes import walk

@@ -215,7 +215,8 @@ def _lines(cut: Cut) -> dict[str, str]:
 
 def _beside(script: Script, backward: ast.Call) -> str:
     """What keeps the batches from being divided where they are cut."""
-    found = next((n for loop in rounds(script.roles, backward) if (n := in_the_way(script.roles, loop)) is not None), None)
+    around = list(rounds(script.roles, backward))
+    found = next((n for loop in around if (n := in_the_way(script.roles, loop, around)) is not None), None)
     return f", and {short(found)} ({script.where(found)}) may go with the whole batch" if found is not None else ""
 
 

@@ -177,3 +177,61 @@ def test_batches_that_are_cut(head: str, body: str, pre: str, defs: str, divided
 )
 def test_others_are_left_to_their_author(head: str, body: str, defs: str) -> None:
     assert _cut(head, body, defs=defs) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param("if len(x) < n:\n            continue", id="a shorter batch is left out"),
+        pytest.param("if x.shape[0] == 1:\n            continue", id="a batch of one"),
+        pytest.param("if i + len(x) >= len(data):\n            print(i)", id="the place in the data"),
+        pytest.param("seen = i + x.size(0)", id="a place in the data"),
+        pytest.param("right = (x > 0).sum().item() / n", id="a quotient"),
+        pytest.param("count += len(x)\n        if count % 32 == 0:\n            print(count)", id="samples that are counted"),
+        pytest.param("count += len(x)\n        rate = 1 / (1 + count)", id="a rate by samples"),
+    ],
+)
+def test_what_goes_by_the_length_of_a_batch(line: str) -> None:
+    assert _picked(line) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param("print(i / len(data))", id="the place of the whole batch"),
+        pytest.param("if i + n > len(data):\n            break", id="the last batch is left out"),
+        pytest.param("total += loss.item() * len(x)", id="a total"),
+        pytest.param("assert len(x) == x.size(0)", id="two lengths"),
+    ],
+)
+def test_what_goes_by_the_whole_batch(line: str) -> None:
+    assert len(_picked(line)) == 1
+
+
+def test_data_that_are_made_anew() -> None:
+    """What is chosen from has to be the same on all ranks; a model draws other rows on each."""
+    assert _picked("print(i)", rows="data[order[i : i + n]]", epoch="data = torch.randn(64, 8)") == []
+    assert len(_picked("print(i)", rows="data[order[i : i + n]]", epoch="print(epoch)")) == 1
+
+
+def _picked(line: str, rows: str = "data[i : i + n]", epoch: str = "print(epoch)") -> list[str]:
+    text = f"""\
+import torch
+from torch import nn
+
+data = torch.randn(64, 8)
+order = torch.randperm(64)
+model = nn.Linear(8, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+n, count, total = 8, 0, 0.0
+for epoch in range(2):
+    {epoch}
+    for i in range(0, len(data), n):
+        x = {rows}
+        loss = model(x).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        {line}
+"""
+    return [ast.unparse(p.rows) for b in script(text).roles.train_loops for p in b.picked]
