@@ -22,6 +22,18 @@ def functions(roles: Roles, loader: ast.Call) -> Iterator[FunctionNode | ast.Lam
             yield function
 
 
+def gives_none(roles: Roles, function: FunctionNode | ast.Lambda) -> ast.AST | None:
+    """Where the function gives None in the place of a batch, as one that is empty or broken."""
+    given = [function.body] if isinstance(function, ast.Lambda) else [r.value or r for r in roles.names.returns(function)]
+    while given:
+        node = given.pop()
+        parts = node.elts if isinstance(node, ast.Tuple | ast.List) else node.values if isinstance(node, ast.Dict) else [node]
+        if isinstance(node, ast.Return) or (parts and all(isinstance(p, ast.Constant) and p.value is None for p in parts)):
+            return node
+        given += [node.body, node.orelse] if isinstance(node, ast.IfExp) else []
+    return None
+
+
 def left_out(roles: Roles, function: FunctionNode | ast.Lambda) -> ast.AST | None:
     """Where the function leaves samples out of a batch by what they are, so that it is shorter than the loader's batch size; None where it is not seen to.
 

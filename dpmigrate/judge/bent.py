@@ -13,7 +13,7 @@ from dpmigrate.contract import BARE
 from dpmigrate.execution import placements
 from dpmigrate.execution.placements import Kind, Placement
 from dpmigrate.judge.lying import Lies, Lying, span
-from dpmigrate.judge.totals import without_draws
+from dpmigrate.judge.totals import by_a_draw
 from dpmigrate.judge.trial import Trial
 from dpmigrate.library.runtime_reductions import WHOLE
 
@@ -36,8 +36,8 @@ def operands(trial: Trial) -> tuple[Bent, ...]:
     """What to put round operands of operations in losses; and round backward passes of losses that
     are sums, where they are not those of all samples already.
     """
-    trial = without_draws(trial)
-    bent = (loss.bent for _, loss in trial.losses() if loss.placement != placements.MEAN)
+    # what each rank draws for itself, as which columns of its samples, cannot be put together
+    bent = (loss.bent for _, loss in trial.losses() if loss.placement != placements.MEAN and not by_a_draw(loss))
     operations = sorted({n for each in bent for n in each}, key=span)
     losses = list(trial.losses())
     others = {n for n, loss in losses if loss.placement != placements.SUM}

@@ -18,12 +18,13 @@ from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.trace import Event, Parting
 from dpmigrate.execution.values import NONE, NOTHING, Data, Origin, Ref, Value, atom_placement, const, data, placement_of
 from dpmigrate.judge.accumulating import HOLDER
+from dpmigrate.judge.file_calls import RUNTIME
 from dpmigrate.judge.notes import SHARE, TOLD_OF, is_loader
 from dpmigrate.judge.trial import Fault, Trial
 from dpmigrate.library.batches import divided
 from dpmigrate.library.runtime import IN_BLOCKS
 from dpmigrate.library.sites import OF_SAMPLES, UNSEEN_CODE
-from dpmigrate.library.streams import DRAW
+from dpmigrate.library.streams import DRAW, DRAWN
 
 #: what a reduction makes whole
 _PARTS = (Kind.PARTIAL, Kind.SIZE, Kind.RATIO)
@@ -33,6 +34,8 @@ ADDED_UP = (placements.SUM, placements.RATIO)
 _SHOWN = ("number", "any", "text")
 #: what is the same on all ranks, or not known
 _AGREED = (*placements.EQUAL, Kind.UNKNOWN)
+#: functions of the runtime that put parts of all ranks together, for a loss
+_PUT_TOGETHER = ("batch_rows", "batch_sum", "batch_mean", "mean_count")
 NAME = "losses and totals are those of all samples"
 COUPLED = "a loss takes each sample by itself"
 APART = "a loss is a mean of what each sample gives"
@@ -49,6 +52,15 @@ def over_weights(trial: Trial) -> tuple[ast.AST, ...]:
 
 def faults(trial: Trial) -> Iterator[Fault]:
     """Losses that are no mean over the ranks, and reductions of what is no such part."""
+    if any(f"{RUNTIME}{word}" in trial.result.trace.foreign for word in _PUT_TOGETHER):
+        for node, loss in trial.losses():
+            if by_a_draw(loss):
+                words = f"what the ranks put together for a loss may hold what each of them has drawn for itself: {trial.since(loss)}"
+                yield trial.fault(node, APART, words, established=False)
+    for event in trial.result.trace.of("sum of the batch", "mean of the batch"):
+        if any(trial.result.heap.objects[n].kind == DRAWN for d in data(event.values["given"]) for n in d.marks):
+            words = "what the ranks put together is made of what each of them has drawn for itself"
+            yield trial.fault(event.node, APART, words, established=False)
     yield from _of_losses(without_draws(trial))
     yield from _told(trial)
     for event in _out_of_order(trial):

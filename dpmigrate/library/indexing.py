@@ -85,7 +85,9 @@ def index(site: Site) -> Value | None:
         if padded and any(from_the_end(site, v) for v in parts[:2]):
             site.event(PADDING, given=value(found))
         p = found.placement._replace(axis=walk.to, padded=padded)
-        return indexed(site, owner, p, walk.axes)
+        chosen = frozenset[int]().union(*(d.marks for v in parts for d in data(site.flat(v))))
+        made = indexed(site, owner, p, walk.axes)
+        return tuple(a._replace(marks=a.marks | chosen) if isinstance(a, Data) else a for a in made) if chosen else made
     return rows_chosen(site, owner, found, walk)
 
 
@@ -132,7 +134,6 @@ def rows_chosen(site: Site, owner: Value, found: Data, walk: Walk) -> Value:
     if kind == "order":
         if any(o.word in (DRAWN_ORDER, DRAW) for d in data(own) for o in origins(d.origin)):
             site.event("partners")
-        p = p._replace(padded=False)
         wide = axes_of(own) or 1
         fit = all(
             q.kind in placements.EQUAL

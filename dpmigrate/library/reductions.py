@@ -249,7 +249,7 @@ def reordered(at: int = 1, default: int | None = None) -> Effect:
         if dims is None or None in (hits := on_axes(dims, found)) or not any(hits):
             return moved(site)
         site.event("partners")
-        return site.data(found.placement._replace(padded=False), axes=found.axes, keep_axes=False)
+        return site.data(found.placement, axes=found.axes, keep_axes=False)
 
     return effect
 

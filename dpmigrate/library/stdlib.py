@@ -259,7 +259,7 @@ radians degrees hypot gcd erf fmod trunc log1p expm1 copysign
     Row("""
 tempfile.NamedTemporaryFile tempfile.TemporaryFile tempfile.SpooledTemporaryFile
 """, temporary, source=_DOC),
-    Row("io.open gzip.open bz2.open lzma.open", opened, source=_DOC),
+    Row("io.open gzip.open bz2.open lzma.open wave.open", opened, source=_DOC),
     Row("zipfile.ZipFile tarfile.open", archive, source=_DOC),
     Row("random.Random", python_stream, source=_DOC),
     Row("random.SystemRandom", system_stream, source=_DOC),

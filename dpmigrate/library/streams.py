@@ -36,6 +36,8 @@ GENERATORS = ("generator_of_numbers", "random_stream", "python_stream")
 _SEED = "seed of the stream"
 #: since what a value differs that is made of such a draw
 DRAW = "a draw of each rank's own"
+#: the kind of the mark of what is made of one number for all samples of a rank, as of columns that it has drawn
+DRAWN = "drawn by each rank"
 #: they draw the same on purpose: the body of ``with ddp.same_stream():``
 SHARED = const("same stream")
 #: they draw the same again, since the program has seeded them alike
@@ -114,8 +116,11 @@ def _seeds(site: Site) -> list[Value]:
 
 
 def of_ranks(site: Site, v: Value) -> Value:
-    """A draw that is another one on each rank."""
-    return divergence.apart(v, Origin(site.node, DRAW))
+    """A draw that is another one on each rank; what is made of one for all samples is marked."""
+    mark = site.m.heap.new(DRAWN, DRAWN, None, 0, key=DRAWN).number
+    made = divergence.apart(v, Origin(site.node, DRAW))
+    one = placements.PER_RANK
+    return tuple(a._replace(marks=a.marks | {mark}) if isinstance(a, Data) and a.placement == one else a for a in made)
 
 
 def seeded_by(site: Site) -> Value:

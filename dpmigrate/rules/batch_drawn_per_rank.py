@@ -59,13 +59,13 @@ up from its beginning, as `DistributedSampler` fills up an epoch.
 
 ## When it is not fixed
 Where slices overlap, or something else in the step goes with the whole batch (`torch.randn(batch_size, 3)`, `y[i]` beside `x[i : i + n]`, slices that
-are written to): DPM901, as where a step goes by the number of a batch's samples (`if len(x) < batch_size: continue`,
-`correct / batch_size`), or chooses of data that are made anew while training runs. A function that makes batches is known if all that it returns is made of the drawn indices row by row: `torch.stack([data[i :
-i + n] for i in ix])`, `data[ix]`, moved or converted. Of other functions, of draws along several axes (`size=(8, 4)`) and of indices that go on from
-step to step it is not known which rows are a sample's: DPM901. Where the samples that are drawn from are changed while training runs (a replay
-memory), it is refused: what each rank puts there may be its own. Where the training draws more than its samples and noise for each element
-(`torch.randn_like`), as flips, a domain for the batch or pairs of columns, it is refused, and so are draws from a generator of the program that not
-all ranks come to. With `--batch per-rank` it is refused, since a rank's own batches would be drawn otherwise.
+are written to): DPM901, as where a step goes by the number of a batch's samples (`if len(x) < batch_size: continue`, `correct / batch_size`), or
+chooses of data that are made anew while training runs. A function that makes batches is known if all that it returns is made of the drawn indices row
+by row: `torch.stack([data[i : i + n] for i in ix])`, `data[ix]`, moved or converted. Of other functions, of draws along several axes (`size=(8, 4)`)
+and of indices that go on from step to step it is not known which rows are a sample's: DPM901. Where the samples that are drawn from are changed while
+training runs (a replay memory), it is refused: what each rank puts there may be its own. Where the training draws more than its samples and noise for
+each element (`torch.randn_like`), as flips, a domain for the batch or pairs of columns, it is refused, and so are draws from a generator of the
+program that not all ranks come to. With `--batch per-rank` it is refused, since a rank's own batches would be drawn otherwise.
 """
 
 from __future__ import annotations

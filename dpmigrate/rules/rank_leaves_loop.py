@@ -34,7 +34,8 @@ alike on all ranks, which have equal shares.
 
 ## When it is not fixed
 A test on other values of a batch (`if output.max() > 9: break`, or the lowest loss so far): what the whole batch would have decided is not what any of its
-parts decides. It is refused. In the loop over epochs, where all ranks meet, DPM610 repairs it.
+parts decides. It is refused, and so is a `collate_fn` that may give None in the place of a batch. In the loop over epochs, where all ranks meet,
+DPM610 repairs it.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport
 from dpmigrate.facts import steps
+from dpmigrate.facts.collated import functions, gives_none
 from dpmigrate.facts.control import uniform
 from dpmigrate.facts.decisions import drawn
 from dpmigrate.facts.endings import is_exit
@@ -61,6 +63,11 @@ from dpmigrate.rules._edits import alike, raise_on_ranks, together
 @rule("DPM322", severity=Severity.ERROR, fix=Fix.SAFE)
 def rank_leaves_loop(script: Script) -> Iterator[Hit]:
     done: set[ast.AST] = set()
+    made = dict.fromkeys(f for call in script.train_loader_calls for f in functions(script.roles, call))
+    for node in dict.fromkeys(gives_none(script.roles, f) for f in made):
+        if node is not None:
+            words = "one rank may have no batch here, and leave its turn out alone: the others wait for ever"
+            yield Hit(node, words, severity=Severity.BLOCKER, advice="leave such samples out in the data set, before they are drawn")
     for b in script.roles.train_loops:
         if isinstance(b.node, ast.While) and not uniform(script.names, b.node.test):
             yield from _decided(script, b.node.test, [b.node.test], "the ranks may leave this loop at different turns", done)

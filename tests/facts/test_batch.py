@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dpmigrate.facts.batch import counted, measured, of_loader, size, size_as_loaded
+from dpmigrate.facts.asked_sizes import counted
+from dpmigrate.facts.batch import measured, of_loader, size, size_as_loaded
 from tests.facts.probe import probed
 
 _PROGRAM = """

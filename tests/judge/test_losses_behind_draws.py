@@ -98,3 +98,21 @@ def test_partners_of_a_batch(x: str, y: str, lam: str) -> None:
 def test_other_neighbours(x: str) -> None:
     """Elements of one sample come to another one, or samples of two parts to each other's places."""
     assert _words(_STEP.format(f"loss = (model({x}) * out).mean()"))
+
+
+_PUT = "j = random.randrange(2)\nc = ddp.{}(out[:, j]{})\nloss = (c * c).mean()"
+
+
+@pytest.mark.parametrize(("call", "of"), [("batch_rows", ""), ("batch_mean", ".mean()"), ("batch_sum", ".sum()")])
+def test_what_is_put_together_is_one_draw(call: str, of: str) -> None:
+    """Each rank has its own column: those of all ranks are no column of the batch."""
+    step = _STEP.format(_PUT.format(call, of))
+    assert _words(step)
+    assert _words(step.replace("random.randrange(2)", "1")) == []
+
+
+def test_padded_rows_in_another_order() -> None:
+    """They are as long as before."""
+    step = "a = nn.utils.rnn.pad_sequence(list(x), batch_first=True)\nout = model(x)\nloss = ({} ** 2).mean() + out.mean()\nloss.backward()\noptimizer.step()"
+    same = [bool(_words(step.format(a))) for a in ("a", "a.flip(0)", "a[torch.randperm(a.size(0))]", "a.roll(1, 0)")]
+    assert len(set(same)) == 1

@@ -423,3 +423,19 @@ def test_an_exception_of_its_own_that_nobody_can_raise_for_the_whole_batch() -> 
 def test_an_exception_that_the_program_does_not_raise_itself_ends_a_rank() -> None:
     step = _GUARDED.format(test="seen == 30").replace("raise Enough", "seen += 1")
     assert "world_size() > 1" in whole(defs=_OWN, before="seen = 0", epochs="if True:", batches="if True:", step=step)
+
+
+_COLLATE = "from torch.utils.data import default_collate\ndef collate(rows):\n    rows = list(rows)\n    if len(rows) < 3:\n        return {none}\n    return default_collate(rows)"
+
+
+@pytest.mark.parametrize("none", ["None", "", "None, None", "{'x': None, 'y': None}"])
+def test_a_function_that_may_give_no_batch(none: str) -> None:
+    """One rank may have none where another one has."""
+    loader = "loader = DataLoader(train_set, batch_size=16, shuffle=True, collate_fn=collate)"
+    step = "if x is None:\n    continue\n" + STEP
+    assert refused("DPM322", defs=_COLLATE.format(none=none), loader=loader, step=step) == [none or "return"]
+
+
+def test_a_function_that_gives_a_part_of_a_batch_as_none() -> None:
+    loader = "loader = DataLoader(train_set, batch_size=16, shuffle=True, collate_fn=collate)"
+    assert found("DPM322", defs=_COLLATE.format(none="rows, None"), loader=loader, step=STEP) == []
