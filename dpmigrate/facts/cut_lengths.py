@@ -104,6 +104,7 @@ def made_anew(roles: Roles, loop: ast.For, around: Iterable[Loop], found: Iterab
     """What the loop takes rows of by an order, where that is made anew in a loop round it, or changed there."""
     loops = [a for a in around if a is not loop]
     orders = {t.id for p in found if isinstance(p.stmt, ast.Assign) for t in p.stmt.targets if isinstance(t, ast.Name)}
+    orders |= {n.id for p in found if p.each is not None for n in walk(p.each) if isinstance(n, ast.Name)}
     rows = {p.rows for p in found}
     for n in (n for s in loop.body for n in walk(s)):
         if not isinstance(n, ast.Subscript) or n in rows:
@@ -112,11 +113,19 @@ def made_anew(roles: Roles, loop: ast.For, around: Iterable[Loop], found: Iterab
         place = n.value
         if not taken or not isinstance(place, ast.Name | ast.Attribute):
             continue
+        if any(not isinstance(g, ast.Name | ast.Attribute) for g in _given(roles, place)):
+            return n  # train(x[order]): made for this call
         for key, _ in roles.roots(place):
             for w in roles.writes(key):
                 if any(roles.names.is_inside(w, a) for a in loops) or _repeated(roles, w, loops):
                     return n
     return None
+
+
+def _given(roles: Roles, place: ast.Name | ast.Attribute) -> Iterator[ast.expr | None]:
+    """What calls give for a variable that is a parameter."""
+    bound = list(roles.names.bindings(roles.names.scope_of[place], place.id)) if isinstance(place, ast.Name) else []
+    return (g for b in bound for g in roles.handed(b))
 
 
 def _repeated(roles: Roles, stmt: ast.stmt, loops: list[Loop]) -> bool:

@@ -235,3 +235,28 @@ for epoch in range(2):
         {line}
 """
     return [ast.unparse(p.rows) for b in script(text).roles.train_loops for p in b.picked]
+
+
+_GIVEN = """\
+import torch
+from torch import nn
+
+data = torch.randn(64, 8)
+model = nn.Linear(8, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+def fit(data):
+    order = torch.randperm(64)
+    for i in range(0, 64, 8):
+        part = order[i : i + 8]
+        loss = model(data[part]).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+for epoch in range(2):
+    fit({given})
+"""
+
+
+@pytest.mark.parametrize(("given", "count"), [("data", 1), ("data[torch.randperm(64)]", 0), ("data + torch.randn(64, 8)", 0)])
+def test_data_that_a_call_makes(given: str, count: int) -> None:
+    assert sum(len(b.picked) for b in script(_GIVEN.format(given=given)).roles.train_loops) == count
