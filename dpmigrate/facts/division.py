@@ -6,7 +6,6 @@ import ast
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, TypeGuard
 
-from dpmigrate.facts.definitions import through
 from dpmigrate.facts.loaders import critical_star
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.roles import element
@@ -88,7 +87,7 @@ def _results(script: Script, call: ast.Call, source: ast.expr) -> Iterator[tuple
 
 def _made_of(script: Script, call: ast.Call, node: ast.Call) -> ast.expr | None:
     """The loader that code outside of the program makes something of, which is no loader: ``cycle(loader)``."""
-    if node is call or through(script.names, node) is not None or any(True for _ in script.values.targets(node)):
+    if node is call or any(True for _ in script.values.targets(node)):
         return None
     held = (a for a in node.args if isinstance(a, ast.Name | ast.Attribute))
     return next((a for a in held if any(v.node is call for v in script.values.eval(a))), None)

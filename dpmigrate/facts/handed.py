@@ -222,15 +222,15 @@ class Rows:
         """Whether all that a variable is given, in its own function, has an entry for each sample."""
         bound = list(self.names.bindings(self.names.scope_of[node], node.id))
         function = self.names.function(node)
-        if ("are", node.id) in self._open:
+        if ("are", *self._who(node)) in self._open:
             return len(bound) > 1  # x = x.to(device): what it was before is looked at by itself
         if not bound or any(b.how != "assign" or self.names.function(b.target) is not function for b in bound):
             return False
-        self._open.add(("are", node.id))
+        self._open.add(("are", *self._who(node)))
         try:
             return self._filled(node, bound, at) or all(self._given(b, at) for b in bound)
         finally:
-            self._open.discard(("are", node.id))
+            self._open.discard(("are", *self._who(node)))
 
     def _given(self, b: Binding, at: Turn) -> bool:
         value, path = b.value, b.path
@@ -291,17 +291,17 @@ class Rows:
         if isinstance(node, ast.Call):
             return self.names.dotted(node.func) in _ORDERS
         if isinstance(node, ast.Name):
-            if ("order", node.id) in self._open:
+            if ("order", *self._who(node)) in self._open:
                 return True
             bound = list(self.names.bindings(self.names.scope_of[node], node.id))
-            self._open.add(("order", node.id))
+            self._open.add(("order", *self._who(node)))
             try:
                 return bool(bound) and all(
                     b.how == "assign" and not b.path and isinstance(b.value, ast.expr) and (self._order(b.value) or self._handing_of_order(b.value))
                     for b in bound
                 )
             finally:
-                self._open.discard(("order", node.id))
+                self._open.discard(("order", *self._who(node)))
         return False
 
     def _handing_of_order(self, node: ast.expr) -> bool:
@@ -309,7 +309,7 @@ class Rows:
 
     def _held(self, node: ast.Name | ast.Attribute, at: Turn) -> bool:
         """What a variable or an attribute holds: a list of batches, an object that hands them out."""
-        key = ("each", ast.dump(node))
+        key = ("each", *self._who(node))
         if key in self._open:
             return True
         self._open.add(key)
@@ -325,6 +325,10 @@ class Rows:
             return self._of_objects(node)
         finally:
             self._open.discard(key)
+
+    def _who(self, node: ast.Name | ast.Attribute) -> tuple[object, str]:
+        """A variable, which another function may have one of the same name beside."""
+        return (self.names.owner(self.names.scope_of[node], node.id) if isinstance(node, ast.Name) else None, ast.dump(node))
 
     def _parameter(self, node: ast.Name) -> bool:
         bound = list(self.names.bindings(self.names.scope_of[node], node.id))

@@ -260,3 +260,11 @@ for epoch in range(2):
 @pytest.mark.parametrize(("given", "count"), [("data", 1), ("data[torch.randperm(64)]", 0), ("data + torch.randn(64, 8)", 0)])
 def test_data_that_a_call_makes(given: str, count: int) -> None:
     assert sum(len(b.picked) for b in script(_GIVEN.format(given=given)).roles.train_loops) == count
+
+
+def test_single_samples_under_a_name_of_another_function() -> None:
+    """``data`` of the function that goes over the samples is another variable than that of the one that gives them."""
+    text = _GIVEN.replace("def fit(data):", "def singles(data):\n    for i in range(64):\n        yield data[i]\ndef fit(data):")
+    text = text.replace("    order = torch.randperm(64)\n    for i in range(0, 64, 8):\n        part = order[i : i + 8]\n", "    for x in singles(data):\n")
+    text = text.replace("data[part]", "x").format(given="data")
+    assert [p for b in script(text).roles.train_loops for p in b.picked] == []
