@@ -132,6 +132,7 @@ def rows_chosen(site: Site, owner: Value, found: Data, walk: Walk) -> Value:
     if kind == "one" and found.alike and all(q.kind in placements.EQUAL for q in others):
         return value(Data(found.kind, placements.UNIFORM, axes=walk.axes))  # whichever sample it is taken of
     if kind == "order":
+        p = p._replace(padded=p.padded and not walk.others)  # x[order, last]: one place of each sample
         if any(o.word in (DRAWN_ORDER, DRAW) for d in data(own) for o in origins(d.origin)):
             site.event("partners")
         wide = axes_of(own) or 1
