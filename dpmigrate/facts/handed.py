@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from dpmigrate.facts.definitions import arguments, gone_through, through
 from dpmigrate.facts.drawn_rows import OF_ROWS, SAME_ROWS, element
 from dpmigrate.facts.library import MUTATORS
-from dpmigrate.facts.names import FunctionNode
+from dpmigrate.facts.names import FunctionNode, Names
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.scopes import Binding
 from dpmigrate.facts.tiles import Poly, counts, number, plus, poly, tile, turn
@@ -392,15 +392,15 @@ def _empty(value: ast.AST | None) -> bool:
     )
 
 
-def _yields(names: object, function: FunctionNode) -> list[ast.Yield | ast.YieldFrom]:
-    return [n for n in walk(function) if isinstance(n, ast.Yield | ast.YieldFrom) and names.function(n) is function]  # type: ignore[attr-defined]
+def _yields(names: Names, function: FunctionNode) -> list[ast.Yield | ast.YieldFrom]:
+    return [n for n in walk(function) if isinstance(n, ast.Yield | ast.YieldFrom) and names.function(n) is function]
 
 
-def _changes(names: object, uses: list[ast.Name | ast.Attribute]) -> Iterator[ast.AST]:
+def _changes(names: Names, uses: list[ast.Name | ast.Attribute]) -> Iterator[ast.AST]:
     """What changes a list: its methods, items that are written, ``+=``."""
     for use in uses:
-        above = names.parent[use]  # type: ignore[attr-defined]
-        if isinstance(above, ast.Attribute) and above.attr in MUTATORS and isinstance(call := names.parent[above], ast.Call):  # type: ignore[attr-defined]
+        above = names.parent[use]
+        if isinstance(above, ast.Attribute) and above.attr in MUTATORS and isinstance(call := names.parent[above], ast.Call):
             yield call
         elif (isinstance(above, ast.Subscript) and above.value is use and not isinstance(above.ctx, ast.Load)) or isinstance(above, ast.AugAssign):
             yield above

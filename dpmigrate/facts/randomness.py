@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
 from dpmigrate.facts.library import SEEDED_STREAMS
 from dpmigrate.facts.names import FunctionNode, last
 from dpmigrate.facts.nodes import walk
-from dpmigrate.facts.roles import Roles
+
+if TYPE_CHECKING:
+    from dpmigrate.facts.roles import Roles
 
 #: calls that draw, by the beginning of their dotted names
 DRAWS = (
