@@ -114,5 +114,5 @@ def test_what_is_put_together_is_one_draw(call: str, of: str) -> None:
 def test_padded_rows_in_another_order() -> None:
     """They are as long as before."""
     step = "a = nn.utils.rnn.pad_sequence(list(x), batch_first=True)\nout = model(x)\nloss = ({} ** 2).mean() + out.mean()\nloss.backward()\noptimizer.step()"
-    same = [bool(_words(step.format(a))) for a in ("a", "a.flip(0)", "a[torch.randperm(a.size(0))]", "a.roll(1, 0)")]
-    assert len(set(same)) == 1
+    assert all(_words(step.format(a)) for a in ("a", "a.flip(0)", "a[torch.randperm(a.size(0))]", "a.roll(1, 0)"))
+    assert _words(step.format("x.flip(0)")) == []
