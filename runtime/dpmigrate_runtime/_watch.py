@@ -38,6 +38,8 @@ _AT_WORK: Final = "is at "
 #: what torch says when the connection to another rank is lost, or the time is up
 _LOST: Final = re.compile(
     "gloo/transport|Connection (was likely )?(closed|reset)|Timed out waiting|Broken pipe|NCCL"
+    # gloo says so, without the place in its source, where another wait has closed the connection
+    "|Application timeout caused pair closure"
 )
 
 

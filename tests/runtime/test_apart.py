@@ -210,6 +210,7 @@ def test_places(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 def test_what_counts_as_a_lost_rank() -> None:
     assert _watch.is_lost(RuntimeError("[/gloo/transport/tcp/pair.cc:553] Connection closed by peer"))
+    assert _watch.is_lost(RuntimeError("Application timeout caused pair closure"))
     assert not _watch.is_lost(RuntimeError("the weights of the ranks have parted"))
     assert not _watch.is_lost(_watch.LostRankError("Timed out waiting"))
     assert not _watch.is_lost(ValueError("Connection closed"))
