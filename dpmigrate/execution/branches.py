@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from dpmigrate.execution import going
@@ -72,13 +72,16 @@ class BranchParts(GeneratorParts):
                 return True if made.kind not in (*UNSEEN, "iterator") else None
         return None
 
-    def branch(self, arms: list[Callable[[], bool]], parted: Parting | None) -> bool:
+    def branch(
+        self, arms: list[Callable[[], bool]], parted: Parting | None, of: Sequence[int] = ()
+    ) -> bool:
         self.control.append(parted)
         outcomes: list[Delta] = []
         ended: list[Delta] = []
+        present: list[int] = []
         self.heap.work += len(arms) * _ARM
         try:
-            for arm in arms:
+            for at, arm in enumerate(arms):
                 self.heap.mark()
                 alive = False
                 try:
@@ -86,9 +89,11 @@ class BranchParts(GeneratorParts):
                 finally:
                     delta = self.heap.rollback()
                 (outcomes if alive else ended).append(delta)
+                if alive and of:
+                    present.append(of[at])
         finally:
             self.control.pop()
-        self.heap.apply(outcomes or self.last(*ended), self.merging(parted))
+        self.heap.apply(outcomes or self.last(*ended), self.merging(parted), of=present)
         return bool(outcomes)
 
     def last(self, *deltas: Delta) -> list[Delta]:

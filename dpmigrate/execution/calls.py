@@ -62,9 +62,15 @@ class CallParts(InstanceParts):
 
             arms.append(arm)
         if arms:
-            self.branch(arms, parted)
+            self.branch(arms, parted, [self._whose(atom) for atom in targets])
         out = join(*found)
         return divergence.differing(out, parted) if parted is not None and out else out
+
+    def _whose(self, atom: Atom) -> int:
+        """The object that exists where an atom is what is called: itself, or that of the method."""
+        while isinstance(atom, Bound | Method):
+            atom = atom.receiver
+        return atom.object if isinstance(atom, Ref) else 0
 
     def _may_be_called(self, atom: Atom) -> bool:
         """Whether an atom may be called: plain data, containers and modules cannot, and what a

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import ast
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -267,8 +267,12 @@ class Machine(Control):
         """Execute statements; whether control comes out at the end."""
 
     @abstractmethod
-    def branch(self, arms: list[Callable[[], bool]], parted: Parting | None) -> bool:
-        """Run alternatives and join what they leave; ``parted``: why ranks choose differently."""
+    def branch(
+        self, arms: list[Callable[[], bool]], parted: Parting | None, of: Sequence[int] = ()
+    ) -> bool:
+        """Run alternatives and join what they leave; ``parted``: why ranks choose differently;
+        ``of``: the object that exists in each of them (0: none is known).
+        """
 
     @abstractmethod
     def repeat(self, turn: Callable[[], bool], node: ast.AST, parted: Parting | None) -> bool:

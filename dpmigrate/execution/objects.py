@@ -54,6 +54,14 @@ class Object:
     marks: set[str] = field(default_factory=set)
     #: the object in whose place it was made, or the first of a chain of them
     root: int = 0
+    #: the branches that have made it in some of their arms alone: number of the branch -> those arms
+    arms: dict[int, frozenset[int]] = field(default_factory=dict)
+
+    def excludes(self, other: Object) -> bool:
+        """Whether the two never exist both: one branch, executed once, makes them in different arms."""
+        if self.many or other.many:
+            return False
+        return any(not arms & other.arms.get(branch, arms) for branch, arms in self.arms.items())
 
 
 #: objects that are scopes: what they hold, names hold

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from dpmigrate.execution.joins import join, one_value, same
 from dpmigrate.execution.objects import EXISTS, OF_ONE_STATEMENT, Delta, Location
@@ -28,12 +28,15 @@ class Outcomes(Store):
         deltas: Iterable[Delta],
         merged: Callable[[Value], Value] | None = None,
         widen: Callable[[Value, Value], Value] | None = None,
+        of: Sequence[int] = (),
     ) -> bool:
         """Set the store to the join of several outcomes of one state; whether that changes
         anything.
 
         ``merged`` is applied to what the outcomes do not agree on, ``widen`` to what is new then
         and what was there. A name that only some of them bind may be unbound afterwards.
+        ``of``: the object that exists in each outcome (0: none is known). Those that never exist
+        beside it are not there, so that they keep nothing of what was.
         """
         outcomes = list(deltas)
         private: dict[int, bool] = {}
@@ -57,6 +60,7 @@ class Outcomes(Store):
         reads = self._reads[-1] if self._reads else None
         # which of the objects that some of them have made were there before
         there = {at[0]: self._store.get(at) for at in by if at[1] == EXISTS}
+        self._tell_arms([n for n, was in there.items() if was is None], by, len(outcomes))
         # and which an earlier turn has made, and nothing holds in the outcomes that do not make them anew
         gone = {n for n, was in there.items() if was is not None and self._gone(n, outcomes)}
         for at, writers in by.items():
@@ -64,7 +68,8 @@ class Outcomes(Store):
             if at[0] in gone and at[1] != EXISTS:
                 was = None
             found = [outcomes[i][at] for i in writers]
-            if len(writers) < len(outcomes):
+            among = self._present(at[0], writers, of) if of and len(writers) < len(outcomes) else None
+            if len(writers) < (len(outcomes) if among is None else len(among)):
                 if reads is not None and at not in reads:
                     if at[0] not in private:
                         private[at[0]] = self._private(at[0])
@@ -77,7 +82,11 @@ class Outcomes(Store):
             for f in found:
                 if f is not first and not (same(f, first) and (merged is None or one_value(f))):
                     exists = there.get(at[0], self._store.get((at[0], EXISTS))) if at[0] not in gone else None
-                    new = self._either_of(at, was, exists, outcomes, by)
+                    if among is None:
+                        new = self._either_of(at, was, exists, outcomes, by)
+                    else:
+                        ways = {k: [j for j, i in enumerate(among) if i in by[k]] for k in (at, (at[0], EXISTS)) if k in by}
+                        new = self._either_of(at, was, exists, [outcomes[i] for i in among], ways)
                     if merged is not None and not narrowed:
                         new = merged(new)
                     break
@@ -145,6 +154,23 @@ class Outcomes(Store):
                 elif noted.get(at) is WRITTEN:
                     del noted[at]
         return written, changed
+
+    def _tell_arms(self, made: list[int], by: dict[Location, list[int]], count: int) -> None:
+        """Tell objects in which outcomes alone they are made, where different ones make others."""
+        arms = {n: frozenset(by[n, EXISTS]) for n in made if n in self.objects}
+        if len(set(arms.values())) > 1:
+            self.joined += 1
+            for n, own in arms.items():
+                if len(own) < count:
+                    self.objects[n].arms[self.joined] = own
+
+    def _present(self, number: int, writers: list[int], of: Sequence[int]) -> list[int] | None:
+        """The outcomes in which an object may exist; None for all of them."""
+        made = self.objects.get(number)
+        if made is None or not made.arms:
+            return None
+        found = [i for i, n in enumerate(of) if i in writers or not n or not made.excludes(self.objects[n])]
+        return found if len(found) < len(of) else None
 
     @staticmethod
     def _anew(at: Location, new: Value | None) -> bool:

@@ -107,6 +107,8 @@ class Store:
         self.results: dict[int, dict[Location, None]] = {}
         #: the statement under way
         self.at: ast.AST | None = None
+        #: how many times outcomes of branches that make different objects were joined
+        self.joined = 0
 
     # ------------------------------------------------------------ objects
 

@@ -53,6 +53,8 @@ def wrapped(site: Site) -> Value:
         made = site.m.heap.new(
             "wrapper", "wrap", site.node, site.frame.context, key=(site.name, atom)
         )
+        if (model_made := site.m.object(atom)) is not None:
+            made.arms.update(model_made.arms)  # it exists where that model does
         inner = _inside(site, value(atom))
         taken_for_model(site, inner)
         site.m.heap.write((made.number, "module"), inner)

@@ -1,0 +1,72 @@
+"""Models of which an option chooses one: what sets the mode of the chosen one leaves no other in the mode before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dpmigrate import engine
+from dpmigrate.settings import Settings
+
+_SCRIPT = """
+import sys
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+
+class Small(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.line = nn.Linear(4, 2)
+        self.drop = nn.Dropout(0.5)
+
+    def forward(self, x):
+        return self.drop(self.line(x))
+
+
+class Large(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = nn.Linear(4, 8), nn.Linear(8, 2)
+        self.drop = nn.Dropout(0.5)
+
+    def forward(self, x):
+        return self.b(self.drop(self.a(x)))
+
+
+{made}
+data = TensorDataset(torch.randn(32, 4), torch.randint(0, 2, (32,)))
+loader = DataLoader(data, batch_size=8, shuffle=True)
+test_loader = DataLoader(data, batch_size=8)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(2):
+    model.train()
+    for x, y in loader:
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(model(x), y).backward()
+        optimizer.step()
+    {mode}
+    right = 0
+    with torch.no_grad():
+        for x, y in test_loader:
+            right += (model(x).argmax(1) == y).sum().item()
+    print(right / len(data))
+"""
+
+_MADE = {
+    "a table": "model = {'small': Small, 'large': Large}[sys.argv[1]]()",
+    "arms": "if sys.argv[1] == 'small':\n    model = Small()\nelse:\n    model = Large()",
+}
+
+
+@pytest.mark.parametrize("made", _MADE.values(), ids=_MADE)
+@pytest.mark.parametrize(("mode", "draws"), [("model.eval()", False), ("pass", True)])
+def test_whether_an_evaluation_draws(made: str, mode: str, draws: bool, tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(_SCRIPT.format(made=made, mode=mode))
+    (outcome,) = engine.apply([script], Settings(), engine.Writing(write=False))
+    said = "".join(n for n in outcome.notes if n.startswith("Evaluation: 1 loop is split"))
+    assert ("draws random numbers" in said) is draws
+    assert ("the numbers equal those of one process" in said) is not draws
