@@ -23,7 +23,7 @@ from dpmigrate.execution.joins import join
 from dpmigrate.execution.machine import PROCESS, Frame
 from dpmigrate.execution.values import NONE, NOTHING, Foreign, Value, const, known
 from dpmigrate.judge.file_calls import RUNTIME, FileCall
-from dpmigrate.judge.idle_questions import without_effect
+from dpmigrate.judge.idle_questions import where_missing, without_effect
 from dpmigrate.judge.path_forms import pattern
 from dpmigrate.judge.path_overlap import overlap, within
 from dpmigrate.judge.shared_files import called
@@ -96,6 +96,8 @@ def noted(m: Judged, callee: Value, arguments: Arguments, node: ast.AST, frame: 
             if not (alone or first or name.startswith(RUNTIME)):
                 continue
             others = [d for d in held if d.what != WRITTEN and d.meets(deed) and not (first and d.turn)]
+            if others and _is_missing(m, deed.form, node, frame.context):
+                others = [d for d in others if d.what != READ or d.form != deed.form]  # what is read is there
             if any(d.what in (READ, MADE) for d in others):
                 m.event(HASTY, node, frame)
             for d in others:
@@ -110,6 +112,7 @@ def noted(m: Judged, callee: Value, arguments: Arguments, node: ast.AST, frame: 
             elif overtaken:
                 m.event(EARLY, node, frame)
             if deed.what == ASKED:
+                m.forms_asked.setdefault(node, set()).add(deed.form)
                 if first:  # the others ask when rank 0 has made what they ask for
                     continue
                 m.asked_by_all.setdefault(deed, {})[node] = None
@@ -217,6 +220,15 @@ def _deeds(m: Judged, name: str, arguments: Arguments, node: ast.Call, frame: Fr
         yield from _all(READ, _told_to_a_command(m, args[0], frame))
     else:
         yield from _saved(m, name, arguments, node, frame)
+
+
+def _is_missing(m: Judged, form: str, node: ast.AST, context: int, seen: frozenset[int] = frozenset()) -> bool:
+    """Whether a call is made only where the file of a form is not there, on every way that leads to it."""
+    asked = where_missing(m.program).get(node, frozenset())
+    if any(m.forms_asked.get(q) == {form} for q in asked):
+        return True
+    ways = [c for c in (m.trace.calls.get(context), *m.trace.others.get(context, ())) if c is not None]
+    return bool(ways) and context not in seen and all(_is_missing(m, form, c.node, c.context, seen | {context}) for c in ways)
 
 
 def _told_to_a_command(m: Judged, given: ast.expr, frame: Frame) -> set[str]:

@@ -1,4 +1,4 @@
-"""Questions about files that may come at any time: their answers decide only what rank 0 does."""
+"""What questions about files decide: what rank 0 alone does, or what is done where a file is missing."""
 
 from __future__ import annotations
 
@@ -22,6 +22,23 @@ def without_effect(program: Program) -> frozenset[ast.AST]:
             elif isinstance(node, ast.For) and all(map(_of_main, node.body)) and not node.orelse and not isinstance(node.body[0], ast.Pass):
                 found |= {n for n in ast.walk(node.iter) if isinstance(n, ast.Call)}
     return frozenset(found)
+
+
+@lru_cache(8)
+def where_missing(program: Program) -> dict[ast.AST, frozenset[ast.Call]]:
+    """For calls that are made where a question is answered with no, the questions: ``if not exists(path): make(path)``."""
+    found: dict[ast.AST, frozenset[ast.Call]] = {}
+    for part in program.parts:
+        for node in ast.walk(part.tree):
+            if not isinstance(node, ast.If):
+                continue
+            parts = node.test.values if isinstance(node.test, ast.BoolOp) and isinstance(node.test.op, ast.And) else [node.test]
+            no = frozenset(p.operand for p in parts if isinstance(p, ast.UnaryOp) and isinstance(p.op, ast.Not) and isinstance(p.operand, ast.Call))
+            yes = frozenset([node.test]) if isinstance(node.test, ast.Call) else frozenset()
+            for questions, body in ((no, node.body), (yes, node.orelse)):
+                for n in (n for stmt in body if questions for n in ast.walk(stmt)):
+                    found[n] = found.get(n, frozenset()) | questions
+    return found
 
 
 def _for_main(node: ast.If) -> bool:

@@ -96,6 +96,8 @@ class Judged(Wrapping, Handling, Lying):
         self.forms = Forms(self)
         #: what all ranks ask for, with the questions; those of which rank 0 writes the file before the ranks meet
         self.asked_by_all: dict[file_order.Deed, dict[ast.AST, None]] = {}
+        #: the forms of the paths that questions were asked of, by calls
+        self.forms_asked: dict[ast.AST, set[str]] = {}
         self.overtaken_questions: dict[ast.AST, None] = {}
         #: what has been noted of files since a loop began
         self.done_with_files: set[file_order.Deed] = set()

@@ -263,14 +263,22 @@ def is_told(trial: Trial, d: Data) -> bool:
 
 def _names(trial: Trial, holder: Object) -> set[str]:
     """What the holder of a total is called where it is given something, and in the calls that lead there."""
-    found = {ast.unparse(holder.node)} if holder.node is not None else set()
-    calls = [c.node for c in trial.result.trace.leading(holder.context) if isinstance(c.node, ast.Call)]
-    for call in calls:
-        parts = [call.func.value] if isinstance(call.func, ast.Attribute) else []
-        found |= {ast.unparse(part) for part in (*parts, *call.args, *(k.value for k in call.keywords))}
+    match holder.node:
+        case ast.AugAssign(target=target):  # ``labels += batch.tolist()``
+            parts: list[ast.AST] = [target]
+        case ast.Assign(targets=targets):
+            parts = [*targets]
+        case None:
+            parts = []
+        case node:
+            parts = [node]
+    for c in trial.result.trace.leading(holder.context):
+        if isinstance(call := c.node, ast.Call):
+            parts += [call.func.value] if isinstance(call.func, ast.Attribute) else []
+            parts += [*call.args, *(k.value for k in call.keywords)]
     # stats["loss"] is told of where stats is
-    whole = [n for text in found for n in ast.walk(ast.parse(text, mode="eval")) if isinstance(n, ast.Subscript)]
-    return found | {ast.unparse(n.value) for n in whole}
+    whole = [n.value for part in parts for n in ast.walk(part) if isinstance(n, ast.Subscript)]
+    return {ast.unparse(part) for part in (*parts, *whole)}
 
 
 def _reduced(d: Data) -> bool:

@@ -168,3 +168,36 @@ def test_a_command_may_read_what_it_is_told(then: str) -> None:
 def test_a_command_that_is_told_of_no_file() -> None:
     first = _RUN + "ddp.save(net.state_dict(), os.path.join(out, 'a.pt'))\n"
     assert _EARLY not in _said(first + "subprocess.check_output(['git', 'rev-parse', 'HEAD'])\nsubprocess.run([*sys.argv])\nscore('b.pt')")
+
+
+_MADE = """
+def make(path):
+    np.save(path, 3)
+def made(path):
+    with ddp.main_first():
+        {test}
+    return np.load(path)
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "said"),
+    [
+        ("if not os.path.exists(path):\n            make(path)", set()),
+        ("if epoch and not os.path.isfile(path):\n            make(path)", set()),
+        ("if os.path.exists(path):\n            pass\n        else:\n            make(path)", set()),
+        ("if os.path.exists(path):\n            make(path)", {_HASTY}),
+        ("if not os.path.exists('other.npy'):\n            make(path)", {_HASTY}),
+        ("if epoch or not os.path.exists(path):\n            make(path)", {_HASTY}),
+        ("make(path)", {_HASTY}),
+    ],
+)
+def test_what_is_made_where_it_is_missing_is_not_made_while_others_read_it(test: str, said: set[str]) -> None:
+    made = _MADE.format(test=test)
+    assert _said(f"{made}\nx = made('a.npy')\ny = made('a.npy')") == said
+    assert _said(f"{made}\nx = made('a.npy')\ny = made('b.npy')") == set()
+
+
+def test_a_function_that_others_call_too_may_write_while_others_read() -> None:
+    made = _MADE.format(test="if not os.path.exists(path):\n            make(path)")
+    assert _said(f"{made}\nx = made('a.npy')\nwith ddp.main_first():\n    make('a.npy')") == {_HASTY}
