@@ -32,3 +32,12 @@ def walk(node: ast.AST) -> Iterator[ast.AST]:
             elif isinstance(value, list):
                 todo += [v for v in value if isinstance(v, ast.AST)]
         yield node
+
+
+def either(node: ast.expr) -> list[ast.expr]:
+    """The expressions of which an expression gives one itself: ``a`` and ``b`` of ``(a if test else b)``."""
+    if isinstance(node, ast.IfExp):
+        return [*either(node.body), *either(node.orelse)]
+    if isinstance(node, ast.BoolOp):
+        return [e for value in node.values for e in either(value)]
+    return [node]

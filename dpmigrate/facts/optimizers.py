@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from dpmigrate.facts.library import GROWS, INNER_MODULES, PARAMETERS
 from dpmigrate.facts.names import FunctionNode, position
-from dpmigrate.facts.nodes import walk
+from dpmigrate.facts.nodes import either, walk
 from dpmigrate.facts.passes import goes_into_loss
 from dpmigrate.facts.values import NONE, Val, Vals
 
@@ -174,7 +174,10 @@ def _filled(roles: Roles, node: ast.Name | ast.Attribute) -> Iterator[ast.AST]:
         yield from (s.value for s in stored if isinstance(s, ast.Assign | ast.AugAssign | ast.AnnAssign) and s.value is not None)
     for other in others:
         above = names.parent[other]
-        if isinstance(above, ast.Attribute) and above.attr in GROWS and isinstance(call := names.parent[above], ast.Call):
+        owner: ast.expr = other
+        while isinstance(above, ast.IfExp | ast.BoolOp) and other in either(above):  # (decayed if p.dim() > 1 else others).append(p)
+            owner, above = above, names.parent[above]
+        if isinstance(above, ast.Attribute) and above.value is owner and above.attr in GROWS and isinstance(call := names.parent[above], ast.Call):
             yield from call.args
 
 

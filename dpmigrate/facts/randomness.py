@@ -35,7 +35,7 @@ _RUNS = frozenset({"map", "filter", "imap", "starmap", "apply", "delayed", "part
 def draws(roles: Roles, node: ast.AST, seen: frozenset[ast.AST] = frozenset()) -> bool:
     """Whether the node, or a function of the program that it calls, draws random numbers."""
     for call in (n for n in walk(node) if isinstance(n, ast.Call)):
-        if _given_stream(call):
+        if _given_stream(roles, call):
             continue
         if _drawing(roles, call):
             return True
@@ -54,11 +54,22 @@ def drawing(roles: Roles, call: ast.Call) -> bool:
 
 def own_stream(roles: Roles, call: ast.Call) -> bool:
     """Whether the call draws from a stream that the program has made: ``generator.random()``, ``torch.rand(3, generator=generator)``."""
-    return _given_stream(call) or _of_stream(roles, call)
+    return _given_stream(roles, call) or _of_stream(roles, call)
 
 
-def _given_stream(call: ast.Call) -> bool:
-    return any(k.arg in _OWN_STREAM and not (isinstance(k.value, ast.Constant) and k.value.value is None) for k in call.keywords)
+def _given_stream(roles: Roles, call: ast.Call) -> bool:
+    return any(k.arg in _OWN_STREAM and not _is_none(roles, k.value) for k in call.keywords)
+
+
+def _is_none(roles: Roles, node: ast.expr | None, depth: int = 4) -> bool:
+    """Whether an expression gives None, also by a parameter that no call of its function gives anything else."""
+    if isinstance(node, ast.Constant):
+        return node.value is None
+    if not isinstance(node, ast.Name) or not depth:
+        return False
+    bound = roles.names.bindings(roles.names.scope_of[node], node.id)
+    params = [e for b in bound if b.how == "param" for e in roles.bound_to(b)]
+    return bool(params) and all(b.how == "param" for b in bound) and all(_is_none(roles, e, depth - 1) for e in params)
 
 
 def _of_stream(roles: Roles, call: ast.Call) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dpmigrate.facts.names import Names
+from dpmigrate.facts.nodes import either
 from dpmigrate.facts.objects import leaves
 from dpmigrate.facts.roles import element
 
@@ -53,10 +54,12 @@ def stored(names: Names, stmt: ast.AST) -> Iterator[Stored]:
         call = stmt.value
         if names.dotted(call.func) in _NUMPY and len(call.args) > 1:
             yield from _given(stmt, call.args[0], (call.args[1],), tuple(call.args[2:]), names.dotted(call.func) == "numpy.add.at")
-        elif isinstance(call.func, ast.Attribute) and call.func.attr in _PUTS and isinstance(call.func.value, ast.Name | ast.Attribute):
-            yield Stored(stmt, call.func.value, (ast.Slice(),), tuple(call.args), put=True)
-        elif isinstance(call.func, ast.Attribute) and call.func.attr in _PUTS and (entry := _entry(call.func.value)) is not None:
-            yield from _given(stmt, entry[0], entry[1], tuple(call.args), put=True)
+        elif isinstance(call.func, ast.Attribute) and call.func.attr in _PUTS:
+            for owner in either(call.func.value):
+                if isinstance(owner, ast.Name | ast.Attribute):
+                    yield Stored(stmt, owner, (ast.Slice(),), tuple(call.args), put=True)
+                elif (entry := _entry(owner)) is not None:
+                    yield from _given(stmt, entry[0], entry[1], tuple(call.args), put=True)
         elif isinstance(call.func, ast.Attribute) and call.func.attr in ("update", "add") and _is_container(names, call.func.value):
             yield from _joined(stmt, call.func.value, call.args)
         elif isinstance(call.func, ast.Attribute) and call.func.attr == "clear" and not call.args and isinstance(call.func.value, ast.Name | ast.Attribute):

@@ -1,8 +1,8 @@
 """An attribute of the model is read through the wrapper.
 
 ## What it finds
-`model.fc`, `model.state_dict()`, `model.load_state_dict(…)`, `model.config` and methods of the model's own, `model[0]`, `len(model)`
-and `getattr(model, "fc")`, where `model` is the wrapper.
+`model.fc`, `model.state_dict()`, `model.load_state_dict(…)`, `model.config` and methods of the model's own, `model[0]`, `len(model)`,
+`getattr(model, "fc")` and `getattr(model, "_orig_mod", model)`, where `model` is the wrapper.
 
 ## Why it matters
 The wrapper has no attributes of the model: AttributeError. Its `state_dict` has keys with a `module.` prefix that a model without wrapper cannot load.
@@ -59,9 +59,13 @@ def attribute_behind_wrapper(script: Script) -> Iterator[Hit]:
                 # DPM404 takes every prefix off the keys that are loaded
                 plain = keys and script.from_data_parallel and compiled(script.roles)
                 edit = Wrap(script.span(value), f"{script.ddp}.unwrap({{}})") if plain else bare(script, value)
+                otherwise = node.args[2] if isinstance(node, ast.Call) and len(node.args) > 2 else None
+                edits = [edit]
+                if otherwise is not None and any(v.kind == "wrapped" for v in roles.model_vals(otherwise)):
+                    edits.append(bare(script, otherwise))  # getattr(model, "_orig_mod", model) is the bare model either way
                 what = "has keys with the prefix module." if keys else "is not found on the wrapper"
                 place = node.iter if isinstance(node, ast.For | ast.comprehension) else node
-                yield Hit(place, f"{script.text(place)} {what}", (edit,))
+                yield Hit(place, f"{script.text(place)} {what}", tuple(edits))
 
 
 def _behind(script: Script, node: ast.AST) -> Iterator[ast.expr]:

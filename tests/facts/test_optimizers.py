@@ -67,6 +67,12 @@ def _optimizers(text: str) -> list[list[str]]:
         pytest.param("def ps(m):\n    return m.parameters()\noptim.SGD(ps(net))", [["m"]], id="a function of the file"),
         pytest.param("ps = []\nfor k, part in net.named_children():\n    ps += list(part.parameters())\noptim.SGD(ps)", [["part"]], id="part by part"),
         pytest.param("optim.SGD(lib.groups(net, 3))", [["net"]], id="groups of another file"),
+        pytest.param(
+            "a, b = [], []\nfor p in net.parameters():\n    (a if p.dim() > 1 else b).append(p)\noptim.SGD([{'params': a}, {'params': b}])",
+            [["net"]],
+            id="one of two lists",
+        ),
+        pytest.param("a, b = [], []\nfor p in net.parameters():\n    (b if a else 3).append(p)\noptim.SGD(a)", [], id="a test of a list"),
         pytest.param("optim.SGD(net.trainable(0.1))", [["net"]], id="groups by a method of the model"),
         pytest.param("ps = [{'params': net.base()}, {'params': net.head()}]\noptim.SGD(ps)", [["net", "net"]], id="groups by methods, by their name"),
         pytest.param("ps = net.groups()\noptim.SGD(params=ps)", [["net"]], id="groups by a method, by their name and keyword"),

@@ -82,3 +82,18 @@ def test_draws_nothing(expression: str, why: str) -> None:
 def test_draws(expression: str) -> None:
     found, node = probed(f"{_TOP}probe({expression})")
     assert draws(found.roles, node)
+
+
+@pytest.mark.parametrize(
+    ("signature", "call", "own"),
+    [
+        ("n, g=None", "make(3)", False),
+        ("n, g", "make(3, None)", False),
+        ("n, g=None", "make(3, own)", True),
+        ("n, g=own", "make(3)", True),
+    ],
+)
+def test_a_generator_that_every_call_leaves_out_is_none(signature: str, call: str, own: bool) -> None:
+    lines = f"own = torch.Generator()\ndef make({signature}):\n    return torch.randn(n, generator=g)\nprobe({call})"
+    found, node = probed(_TOP + lines)
+    assert draws(found.roles, node) is not own

@@ -39,3 +39,12 @@ def test_nothing_is_left(line: str) -> None:
 def test_left_in_a_variable(line: str, holder: str, index: list[str]) -> None:
     (found,) = _stored(line)
     assert (found[0], sorted(found[1])) == (holder, sorted(index))
+
+
+@pytest.mark.parametrize("line", ["(a if t else b).append(y)", "(a or b).append(y)", "(a if t else b if u else a).extend(y)"])
+def test_left_in_one_of_several(line: str) -> None:
+    assert {holder for holder, _ in _stored(line)} == {"a", "b"}
+
+
+def test_left_in_an_entry_or_in_a_variable() -> None:
+    assert _stored("(a[i] if t else self.b).append(y)") == [("a", ["i"]), ("self.b", [":"])]

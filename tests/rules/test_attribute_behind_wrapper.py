@@ -52,6 +52,13 @@ def test_nothing_to_say(parts: dict[str, str]) -> None:
         pytest.param({"module_level": True, "end": "print(model.fc)"}, "model.fc", "print(model.module.fc)", id="module level"),
         pytest.param({"defs": "def show(m):\n    print(m.fc)", "end": "show(model)"}, "m.fc", "print(m.module.fc)", id="parameter of a function"),
         pytest.param({"end": "print(getattr(model, 'fc'))"}, "getattr(model, 'fc')", "print(getattr(model.module, 'fc'))", id="getattr"),
+        pytest.param(
+            {"end": "print(getattr(model, '_orig_mod', model))"},
+            "getattr(model, '_orig_mod', model)",
+            "print(getattr(model.module, '_orig_mod', model.module))",
+            id="getattr with the model itself else",
+        ),
+        pytest.param({"end": "print(getattr(model, 'fc', None))"}, "getattr(model, 'fc', None)", "print(getattr(model.module, 'fc', None))", id="getattr else None"),
         pytest.param({"end": "print(len(model))"}, "len(model)", "print(len(model.module))", id="length"),
         pytest.param({"end": "print(model[0])"}, "model[0]", "print(model.module[0])", id="item of a Sequential"),
         pytest.param({"end": "for part in model:\n    pass"}, "model", "for part in model.module:", id="loop over a Sequential"),

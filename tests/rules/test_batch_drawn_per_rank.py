@@ -74,6 +74,11 @@ def test_all_ranks_draw_the_batch_of_one_process(drawn: str, becomes: str) -> No
     assert _loop(drawn, _BATCH if "batch()" in drawn else "") == becomes
 
 
+def test_a_generator_that_nobody_gives_is_that_of_the_process() -> None:
+    batch = _BATCH.replace("def batch():", "def batch(g=None):").replace("(size,))", "(size,), generator=g)")
+    assert "    with ddp.same_stream():\n        x, y = ddp.local_rows(batch())\n" in _loop("x, y = batch()", batch)
+
+
 @pytest.mark.parametrize(
     ("defs", "draw"),
     [
