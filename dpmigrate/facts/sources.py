@@ -6,7 +6,7 @@ A variable is told from others of its name. What stands under ``no_grad`` or in 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from dpmigrate.facts.library import GROWS
@@ -24,6 +24,8 @@ Mark = Variable | str
 _PUTS = GROWS | {"copy_", "fill_"}
 #: whether what a statement makes brings no gradient
 _Dead = Callable[[ast.AST], bool]
+#: what flows into targets: the statement that assigns them, where one does
+_Flow = tuple[ast.stmt | None, list[ast.expr], list[ast.expr]]
 
 
 def marks(roles: Roles, *nodes: ast.AST) -> set[Mark]:
@@ -61,32 +63,56 @@ def _of_loop(roles: Roles, node: ast.Name) -> str | None:
 def loss_sources(roles: Roles, *, regions: bool = True) -> frozenset[Mark]:
     """What may go into a ``backward()``; without ``regions`` also what only evaluations make."""
     dead = _without_gradient(roles, regions)
-    left = [(_written(roles, targets), values, stmt) for stmt, targets, values in _assignments(roles)]
-    found: set[Mark] = set()
-    new = _of(roles, [*(b.func for b in roles.backwards), *_handed_out(roles, dead)], dead)
-    while not new <= found:
-        arguments = list(_arguments(roles, new - found, dead))
-        found |= new
-        into = [value for targets, values, stmt in left if targets & found and not dead(stmt) for value in values if not dead(value)]
-        left = [one for one in left if not one[0] & found]
-        new = _of(roles, [*into, *arguments], dead)
-    return frozenset(found)
+    flows = [(stmt, targets, [v for v in values if not dead(v)]) for stmt, targets, values in _assignments(roles) if not dead(stmt)]
+    return _closure(roles, [*(b.func for b in roles.backwards), *_handed_out(roles, dead)], flows, dead, dead)
 
 
 def training_sources(roles: Roles) -> frozenset[Mark]:
     """What may go into a training step in any way: into its loss, also without a gradient, or into the samples that its loaders give."""
     built = [v.node for b in roles.train_feeds for v in b.loaders if isinstance(v.node, ast.Call)]
-    flows = [(_written(roles, targets), values) for targets, values in (*_kept_in(roles), *((t, v) for _, t, v in _assignments(roles)))]
-    found: set[Mark] = set()
+    flows: list[_Flow] = [*((None, targets, values) for targets, values in _kept_in(roles)), *_assignments(roles)]
     begin = [*(e for c in (*roles.backwards, *built) for e in (c.func, *c.args, *(k.value for k in c.keywords))), *(b.over for b in roles.train_feeds)]
-    new = _of(roles, begin, _without_gradient(roles))
-    while not new <= found:
-        arguments = list(_arguments(roles, new - found, _none))
+    return _closure(roles, begin, flows, _without_gradient(roles), _none)
+
+
+def _closure(roles: Roles, begin: list[ast.expr], flows: Sequence[_Flow], first: _Dead, dead: _Dead) -> frozenset[Mark]:
+    """What the expressions are made of, and what that is made of in turn: ``first`` and ``dead`` say what returns of functions do not count.
+
+    What an assignment gives a variable counts only where one of the reads that were met may see it: not that of a name which stands for something else by
+    then (``loss = total / n`` behind ``loss.backward()``).
+    """
+    found: set[Mark] = set()
+    reads: dict[Mark, list[ast.Name]] = {}
+    left = [(stmt, targets, values, _written(roles, targets)) for stmt, targets, values in flows]
+    new = _of(roles, begin, first, reads)
+    fresh = True
+    while fresh:
+        arguments = list(_arguments(roles, new - found, dead))
         found |= new
-        into = [v for targets, values in flows if targets & found for v in values]
-        flows = [one for one in flows if not one[0] & found]
-        new = _of(roles, [*into, *arguments], _none)
+        into, waiting = arguments, []
+        for one in left:
+            stmt, targets, values, written = one
+            if written & found and _is_seen(roles, stmt, targets, reads):
+                into += values
+            else:
+                waiting.append(one)
+        fresh = bool(into)
+        left = waiting
+        new = _of(roles, into, dead, reads)
     return frozenset(found)
+
+
+def _is_seen(roles: Roles, stmt: ast.stmt | None, targets: list[ast.expr], reads: dict[Mark, list[ast.Name]]) -> bool:
+    """Whether a read that was met may see what the statement assigns."""
+    if not isinstance(stmt, ast.Assign) or not all(isinstance(t, ast.Name) for t in targets):
+        return True
+    for target in targets:
+        assert isinstance(target, ast.Name)
+        bound = (b for b in roles.names.bindings(roles.names.scope_of[target], target.id) if b.target is target)
+        met = [r for m in _mark(roles, target) for r in reads.get(m, ())]
+        if any(may_reach(roles.names, b, r) for b in bound for r in met):
+            return True
+    return False
 
 
 def _kept_in(roles: Roles) -> Iterator[tuple[list[ast.expr], list[ast.expr]]]:
@@ -121,15 +147,19 @@ def _none(node: ast.AST) -> bool:
     return False
 
 
-def _of(roles: Roles, nodes: list[ast.expr], dead: _Dead) -> set[Mark]:
+def _of(roles: Roles, nodes: list[ast.expr], dead: _Dead, reads: dict[Mark, list[ast.Name]]) -> set[Mark]:
     """What is read in the expressions, and in what the functions return that they call. What a function calls without returning it does not go
-    into its result: a call of ``train()`` that returns the model is not made of the accuracy of its epochs.
+    into its result: a call of ``train()`` that returns the model is not made of the accuracy of its epochs. ``reads`` get the names that are met.
     """
     found: set[Mark] = set()
     seen: set[FunctionNode] = set()
     left = list(nodes)
     while left:
-        found |= marks(roles, *left)
+        for n in (n for node in left for n in walk(node)):
+            for mark in _mark(roles, n):
+                found.add(mark)
+                if isinstance(n, ast.Name):
+                    reads.setdefault(mark, []).append(n)
         called = roles.entered(ast.Module([ast.Expr(n) for n in left], []))
         new = {f for f in called if not roles.inside_module(f)} - seen
         seen |= new
