@@ -315,11 +315,14 @@ def _may_be_short(trial: Trial, d: Data) -> bool:
 
 def _squeezed(trial: Trial) -> Iterator[str]:
     """``x.squeeze()`` takes the axis of the batch away as well, where it has one sample: more
-    often so in the part of a rank.
+    often so in the part of a rank. So does ``x.squeeze(-1)`` where there is no other axis.
     """
-    for event in trial.result.trace.of("squeeze"):
-        if any(_may_be_short(trial, d) for d in data(event.values["given"])):
+    advice = {False: "name the axis", True: "leave it out where there is no other axis"}
+    for named, how in advice.items():
+        events = [e for e in trial.result.trace.of("squeeze") if e.values["named"] == const(named)]
+        nodes = list(dict.fromkeys(e.node for e in events if any(_may_be_short(trial, d) for d in data(e.values["given"]))))
+        if nodes:
             yield (
-                f"{ast.unparse(event.node)} also drops the axis of the batch where a rank's part "
-                "of the last batch is one sample: name the axis, or set drop_last=True."
+                f"{_first(nodes)} also drops the axis of the batch where a rank's part "
+                f"of the last batch is one sample: {how}, or set drop_last=True."
             )

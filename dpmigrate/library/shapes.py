@@ -16,6 +16,7 @@ from dpmigrate.execution.values import (
     Const,
     Data,
     Value,
+    const,
     data,
     known,
     placement_of,
@@ -204,12 +205,16 @@ def squeeze(site: Site) -> Value:
         seen = len(found.lengths) == found.axes and None not in others
         if p.axis and not seen:
             return site.unknown("which axes have one element")
-        site.event("squeeze", given=value(found))
+        site.event("squeeze", given=value(found), named=const(False))
         if seen:
             return _of_several(site, found)
         return site.data(p, axes=None, keep_axes=False, alone=True)
     hits = [on_axis(d, found) for d in dims]
-    if None in hits:
+    if True in hits or (None in hits and dims == [-1] and found.bare):
+        site.event("squeeze", given=value(found), named=const(True))  # a batch of one sample loses its axis
+        if None in hits:
+            return site.data(p, axes=None, keep_axes=False, alone=True)
+    elif None in hits:
         return site.unknown(f"the axis of {site.word}")
     seen = len(found.lengths) == found.axes
     longer = [seen and found.lengths[d] not in (None, 1) for d in dims]  # they stay as they are
