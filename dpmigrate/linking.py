@@ -22,7 +22,7 @@ from dpmigrate.facts.scopes import imported_names
 from dpmigrate.facts.suppressions import suppressions
 from dpmigrate.model import Problem, is_main_guard
 from dpmigrate.program import Absent, Part, Program, placed
-from dpmigrate.searched import put_on_path
+from dpmigrate.searched import put_first, put_on_path
 from dpmigrate.source import Source, parse
 from dpmigrate.started import above, as_module
 
@@ -67,7 +67,8 @@ class _Linker:
         self._computed: set[Path] = set()  # what is imported by a computed name
         module = as_module(path)
         package = [module.folder] if module is not None else []
-        self._roots = dict.fromkeys([*put_on_path(self._top.path, self._top.source.tree), self._top.path.parent, *package, *above(self._top.path.parent)])
+        file = self._top.path, self._top.source.tree
+        self._roots = dict.fromkeys([*put_first(*file), self._top.path.parent, *put_on_path(*file), *package, *above(self._top.path.parent)])
 
     def follow(self) -> None:
         """Read every file of the program. Not recursive: chains of imports may be long."""

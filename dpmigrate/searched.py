@@ -10,14 +10,26 @@ from pathlib import Path
 from dpmigrate.facts.names import last
 
 
+def put_first(file: Path, tree: ast.Module) -> Iterator[Path]:
+    """The folders that a file puts before all others on ``sys.path``: before its own."""
+    yield from (folder for folder, first in _put(file, tree) if first)
+
+
 def put_on_path(file: Path, tree: ast.Module) -> Iterator[Path]:
     """The folders that a file puts on ``sys.path``."""
+    yield from (folder for folder, _ in _put(file, tree))
+
+
+def _put(file: Path, tree: ast.Module) -> Iterator[tuple[Path, bool]]:
+    """Each of them, and whether it comes before the others: by ``insert(0, folder)``."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("append", "insert") and node.args:
             if ast.unparse(node.func.value) == "sys.path":
                 found = _path(file, tree, node.args[-1], 8)
                 if found is not None:
-                    yield Path(os.path.normpath(found))
+                    place = node.args[0]
+                    first = node.func.attr == "insert" and isinstance(place, ast.Constant) and place.value == 0
+                    yield Path(os.path.normpath(found)), first
 
 
 def _path(file: Path, tree: ast.Module, node: ast.expr, depth: int) -> Path | None:

@@ -155,6 +155,14 @@ def test_the_block_of_an_imported_main_guard_does_not_run(linked: Callable[..., 
             ["lib/b.py", "m/a.py"],
             id="sys.path, by an imported file",
         ),
+        pytest.param(
+            {"train.py": "import sys\nsys.path.append('lib')\nimport a\n", "lib/a.py": "", "a/__init__.py": ""},
+            ["a/__init__.py"],
+            id="beside the script before what is put behind it",
+        ),
+        pytest.param(
+            {"train.py": "import sys\nsys.path.insert(0, 'lib')\nimport a\n", "lib/a.py": "", "a.py": ""}, ["lib/a.py"], id="what is put first before it"
+        ),
         pytest.param({"train.py": "import a\n", "src/a.py": ""}, ["src/a.py"], id="src"),
         pytest.param({"train.py": "import_module('m.a')\n", "m/__init__.py": "", "m/a.py": "", "m/b.py": ""}, ["m/__init__.py", "m/a.py"], id="by a name"),
         pytest.param(
