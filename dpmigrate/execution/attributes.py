@@ -42,6 +42,8 @@ _DICT_GETTERS = ("builtins.dict.__getitem__", "builtins.dict.get")
 _GIVEN = ("__class__", "__dict__", "__name__", "__module__", "__doc__", "__annotations__")
 #: Python's own lists and dictionaries
 _PLAIN: dict[str, type] = {"list": list, "dict": dict}
+#: what dictionaries have, and neither tensors nor arrays
+_OF_DICTIONARIES = frozenset({"items", "keys", "get", "pop", "popitem", "setdefault", "update"})
 #: objects whose attributes are methods of Python's own containers
 CONTAINERS = ("list", "dict", "set", "tuple", "iterator", "generator", "partial")
 
@@ -71,11 +73,14 @@ class AttributeParts(LookupParts):
 
     def _that_have(self, owner: Value, name: str, node: ast.AST, frame: Frame) -> Iterator[Atom]:
         """The atoms that may have an attribute: where a value may be a tensor, a plain container
-        without it would stop the program.
+        without it would stop the program, and where it may be a dictionary a tensor would.
         """
         tensor = any(isinstance(a, Data) and a.kind in ("tensor", RESULTS) for a in owner)
+        mapping = name in _OF_DICTIONARIES and any(o.kind == "dict" for o in self.objects(owner))
         for atom in owner:
-            if atom != UNBOUND and not (tensor and self._lacks(atom, name, node, frame)):
+            if mapping and isinstance(atom, Data) and atom.kind == "tensor":
+                continue
+            if atom != UNBOUND and not ((tensor or mapping) and self._lacks(atom, name, node, frame)):
                 yield atom
 
     def _lacks(self, atom: Atom, name: str, node: ast.AST, frame: Frame) -> bool:

@@ -254,3 +254,30 @@ def test_what_an_object_lacks_is_told_by_its_name() -> None:
         "    def forward(self, x):\n        return self.body(x)\nout = Net('flat')(x)"
     )
     assert "Net has no attribute body here" in repr(held(m, "out"))
+
+
+_ITEM = """
+class Two(nn.Module):
+    def __init__(self, which):
+        super().__init__()
+        self.which = which
+    def forward(self, x):
+        if self.which == "named":
+            return {{"a": x}}
+        if self.which == "two":
+            return x, x
+        return x * 2
+out = Two(which)(x)
+found = {read}
+"""
+
+
+@pytest.mark.parametrize("read", ["out.items()", "out.get('a')", "out.keys()", "out.pop('a')", "out.mean()"])
+def test_what_dictionaries_have_alone_is_asked_of_no_tensor(read: str) -> None:
+    m = executed(_HEAD + _ITEM.format(read=read))
+    assert "Unknown" not in repr(held(m, "found"))
+
+
+def test_what_sparse_tensors_have_too_may_be_asked_of_them() -> None:
+    m = executed(_HEAD + _ITEM.format(read="out.values()"))
+    assert "Unknown" in repr(held(m, "found"))
