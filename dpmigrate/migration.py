@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from dpmigrate.facts.script import Script
     from dpmigrate.facts.wraps import Wrap
     from dpmigrate.judge import Fault, Judgement
+    from dpmigrate.result import Fault as InResult
 
 #: the new text of each file that changes
 Texts = Mapping[Part, str]
@@ -34,6 +35,8 @@ _TELL_OF_TOTALS = frozenset({"DPM602"})
 _SIDE_EFFECTS = "DPM5"
 #: what to do about a result that is not shown to be right
 PROVE = "Prove it by running it (dpmigrate apply --verify), or take it as it is (--unproven)"
+#: how a refusal begins of a result that is known to be wrong
+WRONG = "the result would be wrong, so nothing was written"
 #: how notes begin that say of a loss that it may be no mean over the samples, and what else is not shown
 NOT_ESTABLISHED = "Not established"
 BY_DEFAULT = "Shown to be right for the defaults of the options"
@@ -114,8 +117,9 @@ def rewritten(script: Script, found: Sequence[Finding], comments: Sequence[Findi
     wrong = again.message if isinstance(again, Problem) else _recheck(again)
     if isinstance(again, Problem) or wrong:
         return Problem(f"the result failed a self-check, please report it: {wrong}")
-    for fault in faults(Migrated(script, again, texts)):
-        return Shown(f"the result would be wrong, so nothing was written: {fault.place}: {fault.words}", loud=fault.loud)
+    wrong_as_text = list(faults(Migrated(script, again, texts)))
+    for fault in (f for f in wrong_as_text if f.unless is None):
+        return _refused(fault)
     divided = script.settings.batch == "global"
     codes = {f.code for f in left(found)}
     # what is given the numbers of the global batch has to be shown to make a mean of each loss
@@ -129,6 +133,8 @@ def rewritten(script: Script, found: Sequence[Finding], comments: Sequence[Findi
     own = script.own_totals() if codes & _TELL_OF_TOTALS else frozenset[str]()
     judged = partial(judge.judged, again.program, divided=divided, settled=[name for name, yes in settled.items() if yes], shown=shown, told=own)
     judgement = judged(judge.before(script.program))
+    for fault in (f for f in wrong_as_text if f.unless not in judgement.together):
+        return _refused(fault)
     wrong_on_paper = [f for f in judgement.faults if f.established]
     if not wrong_on_paper and judgement.doubts and not script.settings.unproven:
         # a program without options has no other defaults to be asked for
@@ -149,10 +155,14 @@ def rewritten(script: Script, found: Sequence[Finding], comments: Sequence[Findi
     return replace(_shown(script, verdict(judgement), judgement), wraps=wraps)
 
 
+def _refused(fault: InResult) -> Shown:
+    return Shown(f"{WRONG}: {fault.place}: {fault.words}", loud=fault.loud)
+
+
 def verdict(judgement: Judgement) -> str:
     """Why a result is not written; '' where nothing stands against it."""
     for first in (f for f in judgement.faults if f.established):
-        return f"the result would be wrong, so nothing was written: {first.place}: {first.words}"
+        return f"{WRONG}: {first.place}: {first.words}"
     return f"the result is not shown to be right, so nothing was written: {doubted(judgement)}. {PROVE}" if judgement.doubts else ""
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from dpmigrate.facts.names import FunctionNode, last, position
 from dpmigrate.facts.nodes import walk
-from dpmigrate.facts.outside import changes_files
+from dpmigrate.facts.outside import changes_files, waits_for_somebody
 from dpmigrate.facts.ranks import parted, reached_together, run_apart, run_by_all
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def preparations(script: Script) -> Iterator[ast.If]:
         if not any(last(c.func) in _REMOVES for c in calls) or not any(last(c.func) in _MAKES for c in calls):
             continue
         before = script.roles.region(node) == "outside" and not any(script.names.is_inside(b.node, node) for b in script.roles.train_loops)
-        if before and _prepares(script, node) and run_by_all(script.roles, node) and reached_together(script.roles, node):
+        if before and _prepares(script, node) and _keeps_to_itself(script, node) and run_by_all(script.roles, node) and reached_together(script.roles, node):
             yield node
 
 
@@ -46,17 +46,36 @@ _REMOVES = frozenset({"rmtree", "move", "rename", "replace", "rmdir", "removedir
 _MAKES = frozenset({"makedirs", "mkdir"})
 
 
+def _keeps_to_itself(script: Script, whole: ast.If) -> bool:
+    """Whether nothing reads later what is bound in it, which rank 0 alone has: an answer, the result of a test; and whether no function of the program
+    that it enters asks somebody or changes files, since all ranks would wait for each other there.
+    """
+    bound = {n.id for n in walk(whole) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    entered = (c for f in script.roles.all_entered(whole) for c in walk(f) if isinstance(c, ast.Call))
+    if any(waits_for_somebody(script.names, c) or changes_files(script.roles, c) for c in entered):
+        return False
+    uses = (n for name in bound for n in script.names.uses(script.names.scope_of[whole], name))
+    return all(script.names.is_inside(n, whole) or not isinstance(n.ctx, ast.Load) for n in uses)
+
+
 def _prepares(script: Script, stmt: ast.stmt) -> bool:
-    """Whether a statement does nothing but change files and folders, tell of it, and stop where they are not as they should be."""
+    """Whether a statement does nothing but change files and folders, ask for that, tell of it, and stop where they are not as they should be."""
     match stmt:
         case ast.If(body=body, orelse=other):
             return all(_prepares(script, s) for s in (*body, *other))
         case ast.Pass():
             return True
+        case ast.Assign(targets=[ast.Name()], value=ast.Call() as call):
+            asked = next((c for c in walk(call) if isinstance(c, ast.Call) and waits_for_somebody(script.names, c)), None)  # input("…").strip().lower()
+            return asked is not None and all(c is asked or (isinstance(c.func, ast.Attribute) and script.names.is_inside(asked, c)) for c in _calls(call))
         case ast.Expr(value=ast.Call() as call):
             told = script.names.dotted(call.func) in ("?.print", "builtins.print") or script.names.dotted(call.func).startswith("logging.")
             return told or last(call.func) in _MAKES or (changes_files(script.roles, call) and not script.meets(stmt))
     return False
+
+
+def _calls(node: ast.AST) -> Iterator[ast.Call]:
+    yield from (n for n in walk(node) if isinstance(n, ast.Call))
 
 
 def _alone(script: Script, loop: ast.For) -> bool:

@@ -27,8 +27,9 @@ def plateau_metrics(script: Script) -> Iterator[ast.expr]:
 
 
 def answers(script: Script) -> Iterator[ast.Call]:
-    """The questions to somebody at the keyboard whose answer is used, and which all ranks come to."""
-    yield from (c for c in script.roles.calls if waits_for_somebody(script.names, c) and script.is_statement(c) is None and run_by_all(script.roles, c))
+    """The questions to somebody at the keyboard whose answer is used, and which all ranks come to; rank 0 alone asks before it makes a folder anew."""
+    asked = (c for c in script.roles.calls if waits_for_somebody(script.names, c) and script.is_statement(c) is None)
+    yield from (c for c in asked if run_by_all(script.roles, c) and not script.prepares(c))
 
 
 def late_loads(script: Script) -> Iterator[ast.Call]:

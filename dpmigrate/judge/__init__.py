@@ -96,6 +96,8 @@ class Judgement:
     program: Program | None = None
     #: the text of a draw of random numbers, other ones on each rank, for the samples of an evaluation in full
     drawn_in_full: str = ""
+    #: lines and columns at which the ranks do something together, to each of which all of them come, as far as each way there is known
+    together: frozenset[tuple[int, int]] = frozenset()
 
     @property
     def doubts(self) -> tuple[str, ...]:
@@ -147,7 +149,7 @@ def judged(
     return Judgement(
         found, sentences, own, _means(case), assumed.drawn(case), trains, totals.over_weights(case), bent.operands(case),
         chosen.draws(case), files.waits(case), files.overtaken(case), any(True for _ in totals.decided_by_part(case)), case.result.program,
-        assumed.drawn(case, split=False),
+        assumed.drawn(case, split=False), parted.together(case),
     )  # fmt: skip
 
 

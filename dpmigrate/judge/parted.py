@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from dpmigrate.execution.trace import Event
@@ -26,6 +27,16 @@ def faults(trial: Trial) -> Iterator[Fault]:
             )
             why = f"{parted.origin.word}, {trial.line(parted.origin.node)}"
             yield trial.fault(event.node, NAME, f"{some}: {why}", established=parted.certain)
+
+
+def together(trial: Trial) -> frozenset[tuple[int, int]]:
+    """The places of the collectives to which all ranks come whenever one of them does."""
+    places: dict[tuple[int, int], bool] = {}
+    for event in trial.result.trace.of("collective"):
+        if isinstance(event.node, ast.expr):
+            place = event.node.lineno, event.node.col_offset
+            places[place] = places.get(place, True) and event.parted is None
+    return frozenset(place for place, alike in places.items() if alike)
 
 
 def _together(trial: Trial, event: Event) -> bool:

@@ -25,7 +25,8 @@ def torn_apart(m: Migrated) -> Iterator[Fault]:
         for loop in _loops_round(m, call):
             if (test := _leaves(m, loop)) is not None:
                 words = f"{name}() waits for every rank, but its loop may end on one alone"
-                yield m.fault(call, f"{words}, by {ast.unparse(test)}")
+                fault = m.fault(call, f"{words}, by {ast.unparse(test)}")
+                yield replace(fault, unless=(call.lineno, call.col_offset))
 
 
 def _in_shares(m: Migrated, called: list[tuple[str, ast.Call]]) -> Iterator[Fault]:

@@ -20,12 +20,15 @@ from dpmigrate.result.scopes import Definition
 @dataclass(frozen=True, slots=True)
 class Fault:
     """What is wrong with a result: a place of the *old* text (``train.py:12``), and a sentence
-    about it. ``loud``: it would not be wrong where no gradients are recorded.
+    about it. ``loud``: it would not be wrong where no gradients are recorded. ``unless``: the
+    line and column of a collective, which is none if an execution of the result shows that all
+    ranks come there alike.
     """
 
     place: str
     words: str
     loud: bool = False
+    unless: tuple[int, int] | None = None
 
 
 class Migrated:

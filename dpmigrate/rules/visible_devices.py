@@ -41,9 +41,10 @@ from dpmigrate.rules._edits import unset
 def visible_devices(script: Script) -> Iterator[Hit]:
     writes = [w for w in environment_writes(script.names) if w.name == "CUDA_VISIBLE_DEVICES"]
     for write in writes:
+        needed = "; the program reads it later, and stops where it is not set" if _is_needed(script) else ""
         yield Hit(
             write.node, "the choice of GPUs belongs to the launch command: CUDA_VISIBLE_DEVICES=… torchrun …", (unset(script, write),),
-            advice=f"{script.text(write.node)} is gone: set CUDA_VISIBLE_DEVICES in the shell, and --nproc-per-node to the number of its GPUs",
+            advice=f"{script.text(write.node)} is gone: set CUDA_VISIBLE_DEVICES in the shell, and --nproc-per-node to the number of its GPUs{needed}",
         )  # fmt: skip
     for call in multiplied(script.roles) if writes else ():
         words = f"{script.text(call)} counted the GPUs that the program had chosen, and counts all of the machine without that choice"
@@ -55,6 +56,14 @@ def visible_devices(script: Script) -> Iterator[Hit]:
                 call, f"{words}: what is multiplied by it, as a batch size, grows", severity=Severity.WARNING,
                 advice="write the number of GPUs that it means, or let the command that starts the program choose as many",
             )  # fmt: skip
+
+
+def _is_needed(script: Script) -> bool:
+    """Whether the program reads the variable so that it has to be there: ``os.environ["CUDA_VISIBLE_DEVICES"].split(",")``."""
+    reads = (n for n in script.names.nodes if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Load))
+    return any(
+        isinstance(n.slice, ast.Constant) and n.slice.value == "CUDA_VISIBLE_DEVICES" and script.names.dotted(n.value) == "os.environ" for n in reads
+    )
 
 
 def _chosen(script: Script, writes: Sequence[EnvironmentWrite]) -> int | None:

@@ -82,6 +82,15 @@ def _has(lines: list[str], wanted: str) -> bool:
             "if ddp.is_main():\n    if os.path.exists(out):\n        if not args.keep:\n            shutil.rmtree(out)\n            os.makedirs(out)\n"
             "    else:\n        os.makedirs(out)\nddp.barrier()\n",
         ),
+        (
+            "if os.path.exists(out):\n    if args.keep or input('remove? ') == 'y':\n        shutil.rmtree(out)\n        os.makedirs(out)\n"
+            "else:\n    os.makedirs(out)",
+            "if ddp.is_main():\n    if os.path.exists(out):\n        if args.keep or input('remove? ') == 'y':\n            shutil.rmtree(out)\n",
+        ),
+        (
+            "if os.path.exists(out):\n    answer = input('remove? ').strip().lower()\n    if answer == 'y':\n        shutil.rmtree(out)\n        os.makedirs(out)",
+            "if ddp.is_main():\n    if os.path.exists(out):\n        answer = input('remove? ').strip().lower()\n",
+        ),
     ],
 )
 def test_before_the_training(first: str, wanted: str, tmp_path: Path) -> None:
@@ -116,3 +125,73 @@ def test_a_data_set_of_a_folder_waits_for_what_is_copied_there(tmp_path: Path) -
     first = "import torchvision\ndef copied(names, folder):\n    for n in names:\n        shutil.copy(n, os.path.join(folder, n))\ncopied(['a', 'b'], 'train')\ncopied(['c'], 'val')\n"
     lines = _migrated(tmp_path, first + "val_set = torchvision.datasets.ImageFolder('val')\nprint(len(val_set))")
     assert lines[lines.index("val_set = torchvision.datasets.ImageFolder('val')") - 1] == "ddp.barrier()"
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        pytest.param("if os.path.exists(out):\n    answer = input('remove? ')\n    if answer == 'y':\n        shutil.rmtree(out)\n        os.makedirs(out)\nprint(answer)", id="read later"),
+        pytest.param(
+            "if os.path.exists(out):\n    if (answer := input('remove? ')) == 'y':\n        shutil.rmtree(out)\n        os.makedirs(out)\nlr = 1 if answer else 2",
+            id="read later, of a test",
+        ),
+        pytest.param(
+            "def sure():\n    return input('remove? ') == 'y'\nif os.path.exists(out):\n    if sure():\n        shutil.rmtree(out)\n        os.makedirs(out)",
+            id="asked by a function",
+        ),
+    ],
+)
+def test_a_question_that_rank_0_alone_cannot_ask(first: str, tmp_path: Path) -> None:
+    """Rank 0 would have the answer alone, or wait in the function for the others."""
+    script = tmp_path / "train.py"
+    script.write_text(_PROGRAM.format(first=first, end="    pass"))
+    outcome, files = proving.migration(script, Settings())
+    text = files[script].decode() if files else ""
+    assert outcome.status is not Status.CHANGED or "ddp.from_main(ddp.main_only(input" in text
+    assert "if ddp.is_main():\n    if os.path.exists(out)" not in text
+
+
+_LISTED = """
+import json
+import yaml
+KINDS = {{}}
+def kind(word):
+    def keep(cls):
+        KINDS[word] = cls
+        return cls
+    return keep
+@kind("arrays")
+class Arrays:
+    def __init__(self, folder, listed, how="plain"):
+        with open(listed) as f:
+            names = json.load(f)["names"]
+        self.files = []
+        for name in names:
+            if {left_out}:
+                continue
+            if how == "small":
+                kept = os.path.join(folder, "small_" + name)
+                if not os.path.exists(kept):
+                    with open(kept, "wb") as f:
+                        np.save(f, np.load(os.path.join(folder, name))[::2])
+                self.files.append(kept)
+with open("set.yaml") as f:
+    settings = yaml.safe_load(f)
+data = KINDS[settings["kind"]](**settings["given"])
+"""
+
+
+def test_rank_0_is_asked_in_a_loop_of_equal_turns(tmp_path: Path) -> None:
+    """That all ranks leave out the same names is not seen in the text, but in an execution."""
+    lines = _migrated(tmp_path, first=_LISTED.format(left_out="not name.endswith('.npy')"))
+    assert _has(lines, "ddp.barrier()\n                if not ddp.from_main(os.path.exists(kept)):\n")
+
+
+@pytest.mark.parametrize("least", ["time.time() - 60", "float(os.environ.get('RANK', 0))"])
+def test_no_rank_is_asked_in_a_loop_of_other_turns(least: str, tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    left_out = f"os.stat(os.path.join(folder, name)).st_mtime > {least}"
+    script.write_text(_PROGRAM.format(first=_LISTED.format(left_out=left_out), end="    pass"))
+    outcome, _ = proving.migration(script, Settings())
+    assert outcome.status is Status.REFUSED, outcome
+    assert "its loop may end on one alone, by os.stat(" in outcome.reason, outcome.reason

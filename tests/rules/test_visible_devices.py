@@ -110,3 +110,16 @@ def test_how_many_were_chosen_may_not_be_known(choice: str) -> None:
 )
 def test_a_count_of_gpus_that_stays(setup: str) -> None:
     assert not [h for h in hits("DPM104", setup=setup) if "counted the GPUs" in h.message]
+
+
+@pytest.mark.parametrize(
+    ("read", "told"),
+    [
+        pytest.param("os.environ['CUDA_VISIBLE_DEVICES'].split(',')", True, id="it has to be there"),
+        pytest.param("os.environ.get('CUDA_VISIBLE_DEVICES', '0')", False, id="it may be missing"),
+        pytest.param("os.environ['HOME']", False, id="another one"),
+    ],
+)
+def test_the_user_hears_that_it_is_read(read: str, told: bool) -> None:
+    (hit,) = hits("DPM104", imports="import os", setup=f"os.environ['{_NAME}'] = '0,1'\nprint({read})")
+    assert hit.advice.endswith("; the program reads it later, and stops where it is not set") is told
