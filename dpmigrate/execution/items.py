@@ -10,7 +10,7 @@ from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.containers import FACTORY, ContainerParts
 from dpmigrate.execution.joins import join
 from dpmigrate.execution.machine import Frame
-from dpmigrate.execution.objects import ELEMENTS, KEYS, LENGTH, UNSEEN, Object
+from dpmigrate.execution.objects import ELEMENTS, KEYS, LENGTH, UNSEEN, Delta, Object
 from dpmigrate.execution.trace import Parting
 from dpmigrate.execution.values import (
     NOTHING,
@@ -30,6 +30,8 @@ from dpmigrate.execution.values import (
     value,
 )
 
+#: what tells the object that a place makes of its own ones from those
+AGAIN = "of its own"
 #: the fields of a slice
 _BOUNDS = ("lower", "upper", "step")
 
@@ -44,11 +46,34 @@ class ItemParts(ContainerParts):
         if self.tries:
             self._may_lack(owners, key, node)
         found: list[Value] = []
-        for i, a in enumerate(having or owners):
+        asked = having or owners
+        again = [a for a in asked if len(asked) > 1 and self._made_at(a, node)]
+        for i, a in enumerate(a for a in asked if a not in again):
             before, self.heap.variant = self.heap.variant, i or self.heap.variant
             found.append(self._item(a, key, node, frame))
             self.heap.variant = before
+        if again:
+            found.append(self._of_own(again, key, node, frame))
         return divergence.whichever(join(*found), owner) if found else NOTHING
+
+    def _made_at(self, atom: Atom, node: ast.AST) -> bool:
+        made = self.object(atom)
+        return made is not None and made.node is node
+
+    def _of_own(self, owners: Sequence[Atom], key: Value, node: ast.AST, frame: Frame) -> Value:
+        """Parts of what this place has made in turns before, ``best = best[:k]``: all of them are
+        one object, as others would be made of it in each turn without an end.
+        """
+        found: list[Value] = []
+        deltas: list[Delta] = []
+        before, self.heap.variant = self.heap.variant, AGAIN
+        for a in owners:
+            self.heap.mark()
+            found.append(self._item(a, key, node, frame))
+            deltas.append(self.heap.rollback())
+        self.heap.variant = before
+        self.heap.apply(deltas)
+        return join(*found)
 
     def _may_lack(self, owners: Sequence[Atom], key: Value, node: ast.AST) -> None:
         """Some ranks raise an exception for a key or an index that others find."""

@@ -162,3 +162,39 @@ def test_what_more_and_more_places_hold_lies_as_before() -> None:
         """
     )
     assert placement_of(held(ex, "found")).kind is Kind.ROWS
+
+
+_BEST = """
+def best_of(epochs, count):
+    best = []
+    for epoch in range(epochs):
+        entry = {{"epoch": epoch}}
+        if count > 2:
+            best.append(entry)
+            {step}
+    return best
+"""
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        "best = best[:count]",
+        "best = best[::-1]",
+        "best = best[:count] if epoch else best[1:]",
+        "best, old = best[:count], best",
+        "best = sorted(best, key=str)[:count]",
+        "best = [*best, entry][-count:]",
+    ],
+)
+def test_a_list_that_is_cut_in_each_turn_settles(step: str) -> None:
+    """Each part that a place makes of its own parts is not one more object."""
+    ex = executed(_BEST.format(step=step) + "found = best_of(int(input()), int(input()))")
+    assert ex.trace.ended is None
+    held = ex.bound(ex.heap.read((module_of(ex).number, "found")))
+    assert {o.kind for o in ex.objects(held)} == {"list"}
+    entries = [e for o in ex.objects(held) for e in ex.objects(ex.bound(ex.contents(o)))]
+    assert entries and {e.kind for e in entries} == {"dict"}
+    scope: dict[str, Any] = {}
+    exec(_BEST.format(step=step), scope)
+    assert all(set(e) == {"epoch"} for e in scope["best_of"](5, 3))
