@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from dpmigrate.facts.library import GROWS, INNER_MODULES, PARAMETERS
 from dpmigrate.facts.names import FunctionNode, position
 from dpmigrate.facts.nodes import either, walk
-from dpmigrate.facts.passes import goes_into_loss
+from dpmigrate.facts.passes import NO_PASS, goes_into_loss, lent
 from dpmigrate.facts.values import NONE, Val, Vals
 
 if TYPE_CHECKING:
@@ -60,6 +60,8 @@ def _holders(roles: Roles, optimizer: ast.Call, models: Vals) -> Vals:
     A wrapper of such a module holds all that the optimizer steps.
     """
     calls = [c for c in roles.calls if models & _objects(roles, c.func)] if models else []
+    if models and not calls:
+        return _held(roles, optimizer, models)
     if not calls or not all(roles.inside_module(c) for c in calls):
         return models
     owners = {roles.names.cls(c) for c in calls}
@@ -70,6 +72,19 @@ def _holders(roles: Roles, optimizer: ast.Call, models: Vals) -> Vals:
         return into_loss  # a module that is handed to another one's method is not held by it
     asked = roles.asked
     return frozenset(v for _, v in called if asked is not None and asked.holds(position(v.node), position(optimizer))) or models
+
+
+def _held(roles: Roles, optimizer: ast.Call, models: Vals) -> Vals:
+    """The modules that are called into a loss and hold what is trained, of which other methods alone are called, and by modules: ``self.solver.solve(x)``, also
+    in functions that have it from them.
+    """
+    asked, attributes = roles.asked, [(c, c.func) for c in roles.calls if isinstance(c.func, ast.Attribute) and c.func.attr not in NO_PASS]
+    used = [(c, f.value) for c, f in attributes if models & _objects(roles, f.value)]
+    if asked is None or not used or not all(roles.inside_module(c) or lent(roles, m) for c, m in used):
+        return models
+    outside = [c for c in roles.calls if not roles.inside_module(c) and goes_into_loss(roles, c, anywhere=True)]
+    called = {v for c in outside for v in _objects(roles, c.func) if v.kind == "object" and v.cls is not None and v not in models}
+    return frozenset(v for v in called if asked.holds(position(v.node), position(optimizer))) or models
 
 
 def _objects(roles: Roles, node: ast.expr) -> Vals:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dpmigrate.facts.library import FLOATS, INNER_MODULES, MOVES, PARAMETERS, SETTINGS
-from dpmigrate.facts.names import FunctionNode
+from dpmigrate.facts.names import FunctionNode, of_self
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.stateless import stateless
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from dpmigrate.facts.roles import Roles
 
 #: methods that are no pass, by torch or by custom
-_NO_PASS = (
+NO_PASS = (
     INNER_MODULES
     | PARAMETERS
     | SETTINGS
@@ -43,9 +43,29 @@ def direct(roles: Roles) -> Iterator[Pass]:
         if roles.inside_module(call) and not (isinstance(call.func, ast.Name) and _is_parameter(roles, call.func)):
             continue
         if roles.model_vals(call.func):
-            yield Pass(call, call.func, "", False)
+            if not lent(roles, call.func):
+                yield Pass(call, call.func, "", False)
         elif isinstance(call.func, ast.Attribute) and call.func.attr == "forward" and roles.model_vals(call.func.value):
-            yield Pass(call, call.func.value, "", False)
+            if not lent(roles, call.func.value):
+                yield Pass(call, call.func.value, "", False)
+
+
+def lent(roles: Roles, node: ast.expr, seen: frozenset[ast.AST] = frozenset()) -> bool:
+    """Whether a function has a model from methods of the modules that hold it alone, ``solve(self.net, x)`` in ``forward``: as theirs, what it does there is
+    no pass of its own but a part of that through the module.
+    """
+    function = roles.names.function(node)
+    if not isinstance(node, ast.Name) or not isinstance(function, FunctionNode) or roles.names.cls(function) is not None or not _is_parameter(roles, node):
+        return False
+    given = [g for b in roles.names.bindings(roles.names.scope_of[node], node.id) for g in roles.handed(b)]
+    return function in seen or (bool(given) and all(g is not None and _lends(roles, g, seen | {function}) for g in given))
+
+
+def _lends(roles: Roles, given: ast.expr, seen: frozenset[ast.AST]) -> bool:
+    held = given
+    while isinstance(held, ast.Attribute) and isinstance(held.value, ast.Attribute):
+        held = held.value
+    return (roles.inside_module(given) and isinstance(held, ast.Attribute) and of_self(held)) or lent(roles, given, seen)
 
 
 def _is_parameter(roles: Roles, name: ast.Name) -> bool:
@@ -58,7 +78,7 @@ def indirect(roles: Roles) -> Iterator[Pass]:
     for call in roles.calls:
         if isinstance(call.func, ast.Attribute | ast.Subscript) and not roles.inside_module(call):
             root, path = _root(roles, call.func)
-            if root is not None and (path == [] or _may_train(roles, call, root, path)):
+            if root is not None and (path == [] or _may_train(roles, call, root, path)) and not lent(roles, root):
                 yield Pass(call, root, None if None in path else ".".join(p for p in path if p), True)
 
 
@@ -115,7 +135,7 @@ def _may_train(roles: Roles, call: ast.Call, root: ast.expr, path: list[str | No
     if len(path) == 1 and isinstance(call.func, ast.Attribute):
         if stateless(roles, roles.model_vals(root), name) or (roles.asked is not None and roles.asked.computes_nothing(call)):
             return False
-        return name not in _NO_PASS and not isinstance(roles.names.parent[call], ast.Expr) and not name.startswith(("get_num", "num_", "is_", "has_"))
+        return name not in NO_PASS and not isinstance(roles.names.parent[call], ast.Expr) and not name.startswith(("get_num", "num_", "is_", "has_"))
     return _is_module(roles, call.func)
 
 

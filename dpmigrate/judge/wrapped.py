@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from dpmigrate.execution.engine import Execution
 from dpmigrate.execution.trace import Event
-from dpmigrate.execution.values import Const, const, data
+from dpmigrate.execution.values import Const, Value, const, data
 from dpmigrate.judge.notes import COMPLETED, FRESH, SYNCHRONISED
 from dpmigrate.judge.trial import Fault, Trial
 
@@ -24,11 +24,14 @@ def faults(trial: Trial) -> Iterator[Fault]:
     seen.
     """
     objects = trial.result.heap.objects
-    before = {name for _, name in _missed(trial.original)} if trial.original is not None else ()
-    for node, name in _missed(trial.result):
+    before = {name for _, name, _ in _missed(trial.original)} if trial.original is not None else ()
+    for node, name, owner in _missed(trial.result):
         if name not in before:
-            every = name in (*dir(object), "__dict__")
-            words = f"{name} is the wrapper's own here" if every else f"there is no attribute {name} here"
+            words = f"there is no attribute {name} here"
+            if name in (*dir(object), "__dict__"):
+                words = f"{name} is the wrapper's own here"
+            elif any(o.kind == "wrapper" for o in trial.objects(owner)):
+                words = f"{name} is asked of a model's wrapper here, which lacks it: a wrapped model comes to code that means the bare one"
             yield trial.fault(node, NAME, words)
     for event in trial.steps:
         if _before_training(trial, event):
@@ -109,9 +112,10 @@ def not_understood(trial: Trial, why: str) -> Fault:
     return trial.fault(None, NAME, f"the program is not understood: {why}", established=False)
 
 
-def _missed(execution: Execution) -> Iterator[tuple[ast.AST, str]]:
-    """Where something is read that the object does not have, and its name: each, of a ``getattr(x, name)``
+def _missed(execution: Execution) -> Iterator[tuple[ast.AST, str, Value]]:
+    """Where something is read that the object does not have, its name, and of what: each, of a ``getattr(x, name)``
     that several turns come to. A name that is not known may be that of an attribute which is there.
     """
     for event in execution.trace.of("no attribute"):
-        yield from ((event.node, str(name.value)) for name in event.values["name"] if isinstance(name, Const))
+        owner = event.values["owner"]
+        yield from ((event.node, str(name.value), owner) for name in event.values["name"] if isinstance(name, Const))
