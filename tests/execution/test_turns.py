@@ -191,7 +191,7 @@ def test_a_list_that_is_cut_in_each_turn_settles(step: str) -> None:
     """Each part that a place makes of its own parts is not one more object."""
     ex = executed(_BEST.format(step=step) + "found = best_of(int(input()), int(input()))")
     assert ex.trace.ended is None
-    held = ex.bound(ex.heap.read((module_of(ex).number, "found")))
+    held = ex.bound(ex.heap.read((module_of(ex).number, "found")) or ())
     assert {o.kind for o in ex.objects(held)} == {"list"}
     entries = [e for o in ex.objects(held) for e in ex.objects(ex.bound(ex.contents(o)))]
     assert entries and {e.kind for e in entries} == {"dict"}

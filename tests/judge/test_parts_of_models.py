@@ -92,7 +92,7 @@ def test_a_part_that_functions_are_lent_is_no_model_of_its_own(tmp_path: Path) -
     ],
 )
 def test_a_part_that_trains_beside_its_model(out: str, more: str, tmp_path: Path) -> None:
-    status, reason, text = _planned(tmp_path, out, more)
+    status, _, text = _planned(tmp_path, out, more)
     assert status is Status.REFUSED, text
 
 
