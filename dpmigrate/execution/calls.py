@@ -34,6 +34,11 @@ from dpmigrate.execution.values import (
     value,
 )
 
+#: functions of Python that ask what they are given for its kind or its name, and never call it
+_ASKS = frozenset(
+    f"builtins.{name}" for name in ("callable", "isinstance", "issubclass", "id", "hash", "type", "hasattr")
+)
+
 
 class CallParts(InstanceParts):
     """What a call does, by what is called."""
@@ -110,7 +115,8 @@ class CallParts(InstanceParts):
                 function = self.heap.objects[atom.function]
                 return self.invoke(function, atom.receiver, arguments, node, frame)
             case Foreign():
-                self._hand(arguments, node)
+                if atom.name not in _ASKS:
+                    self._hand(arguments, node)
                 given = self.library.call(self, atom.name, arguments, node, frame)
                 self.trace.foreign.setdefault(atom.name, given is not None)
                 if given is not None:

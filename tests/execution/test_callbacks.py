@@ -15,6 +15,10 @@ from tests.execution.paper import constant, executed, held, lines
         ("class A:\n    def f(self):\n        print()\nA()", []),
         ("class A:\n    def __str__(self):\n        print()", []),
         ("f = lambda: print()\ng = [f]", []),
+        # Python is asked what a function is
+        ("def f():\n    print()\nname = callable(f)", []),
+        ("def f():\n    print()\nprint if isinstance(f, type(f)) and hasattr(f, 'a') else id(f)", []),
+        ("class A:\n    def f(self):\n        print()\ncallable(A().f)", []),
         # a library is given a function
         ("import atexit\nf = lambda: print()\natexit.register(f)", [2]),
         ("import atexit\n@atexit.register\ndef f():\n    print()", [4]),
