@@ -18,6 +18,7 @@ from dpmigrate.execution.values import (
     UNBOUND,
     Atom,
     Const,
+    Data,
     Differs,
     Foreign,
     Items,
@@ -141,8 +142,21 @@ class ItemParts(ContainerParts):
                 return self._chosen(value(atom), key, node)  # list[int], nn.Module generics
         given = self.library.operator(self, "getitem", [value(atom), key], node, frame)
         if given is not None:
-            return identity.the_same(given, identity.places_of((atom,)))
+            return identity.another(given) if self._gathers(key) else identity.the_same(given, identity.places_of((atom,)))
         return self.opaque_result([value(atom), key], "an index", node, frame)
+
+    def _gathers(self, key: Value) -> bool:
+        """Whether an index of a tensor or an array takes elements by a list, or by a tensor with axes of its own, of places or of
+        a mask: what it gives is a copy (https://numpy.org/doc/stable/user/basics.indexing.html). A tensor without axes is a number.
+        """
+        parts = key[0].items if len(key) == 1 and isinstance(key[0], Items) else (key,)
+        return any(bool(part) and all(self._has_axes(a) for a in part) for part in parts)
+
+    def _has_axes(self, atom: Atom) -> bool:
+        if isinstance(atom, Data):
+            return atom.kind in ("tensor", "array", "mask", "places", "order") and bool(atom.axes)
+        made = self.object(atom)
+        return made is not None and made.kind == "list"
 
     def _held_item(self, made: Object, key: Value) -> Value | None:
         """What was stored in a library's object by index."""

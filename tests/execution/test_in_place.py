@@ -59,6 +59,35 @@ def test_a_tensor_without_axes_in_two_places(text: str, lying: str) -> None:
     assert str(placement_of(held(ex, "x"))) == lying
 
 
+@pytest.mark.parametrize(
+    ("index", "lying"),
+    [
+        # places of elements and masks take copies
+        pytest.param("torch.tensor([0, 1])", "zero", id="places"),
+        pytest.param("[0, 1]", "zero", id="a list of places"),
+        pytest.param("torch.arange(2)", "zero", id="an order"),
+        pytest.param("c.t == 0", "zero", id="a mask"),
+        pytest.param("0, torch.tensor([0, 1])", "zero", id="places on another axis"),
+        # numbers and slices take parts of the tensor itself, a tensor without axes is a number
+        pytest.param("0", "per rank", id="a number"),
+        pytest.param("torch.tensor(0)", "per rank", id="a tensor without axes"),
+        pytest.param("torch.tensor([0, 1])[0]", "per rank", id="one of several places"),
+        pytest.param("1:", "per rank", id="a slice"),
+        pytest.param("...", "per rank", id="all of it"),
+        pytest.param("None, :", "per rank", id="another axis"),
+        pytest.param("torch.load('places')", "per rank", id="a tensor that may have no axes"),
+    ],
+)
+def test_what_an_index_takes(index: str, lying: str) -> None:
+    ex = executed(f"{_HEAD}class C: pass\nc = C()\nc.t = torch.zeros(2, 2)\nb = c.t[{index}]\nb += rank\nx = c.t\n")
+    assert str(placement_of(held(ex, "x"))) == lying
+
+
+def test_what_is_written_into_a_place_that_an_index_names_is_in_the_tensor() -> None:
+    ex = executed(f"{_HEAD}x = torch.zeros(2, 2)\nx[torch.tensor([0, 1])] += rank\n")
+    assert str(placement_of(held(ex, "x"))) == "per rank"
+
+
 def test_numbers_of_numpy_are_no_places() -> None:
     ex = executed(f"{_HEAD}a = np.zeros(3).mean()\nb = a\nb += rank\nx = a\n")
     assert str(placement_of(held(ex, "x"))) in ("zero", "uniform")
