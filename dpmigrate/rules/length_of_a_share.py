@@ -100,15 +100,21 @@ def _all_samples(script: Script, node: ast.BinOp) -> bool:
     return any(_counts_batches(script, a) and _batch_size(script, b) for a, b in pairs)
 
 
-def _counts_batches(script: Script, node: ast.expr) -> bool:
+def _counts_batches(script: Script, node: ast.expr, depth: int = 3) -> bool:
     """Whether it is the number of a loader's batches, or of those that the training loop has come to."""
     if isinstance(node, ast.Call):
         return _is_length(script, node) and bool(node.args) and bool(_loaders(script, node.args[0]))
     if isinstance(node, ast.BinOp):  # i + 1, epoch * len(loader) + i
         sides = (node.left, node.right)
-        return isinstance(node.op, ast.Add | ast.Mult) and any(_counts_batches(script, s) for s in sides) and not any(_batch_size(script, s) for s in sides)
+        return isinstance(node.op, ast.Add | ast.Mult) and any(_counts_batches(script, s, depth) for s in sides) and not any(_batch_size(script, s) for s in sides)
     bound = script.names.bindings(script.names.scope_of[node], node.id) if isinstance(node, ast.Name) else ()
-    return any(_of_a_turn(script, b) for b in bound)
+    return any(_of_a_turn(script, b) or (depth > 0 and _is_handed(script, b, depth - 1)) for b in bound)
+
+
+def _is_handed(script: Script, b: Binding, depth: int) -> bool:
+    """Whether each call of its function gives a parameter such a number: ``self._progress(batch_idx)``."""
+    given = script.roles.handed(b)
+    return bool(given) and all(e is not None and _counts_batches(script, e, depth) for e in given)
 
 
 def _of_a_turn(script: Script, b: Binding) -> bool:

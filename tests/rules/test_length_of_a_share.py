@@ -67,6 +67,15 @@ def test_steps_that_are_counted(line: str, new: str) -> None:
     assert new in after(setup="steps = 0", step=f"{STEP}steps += 1", end=line)
 
 
+_PROGRESS = "def progress(i, n):\n    return f'{i * n.batch_size}/{len(n.dataset)}'"
+
+
+def test_steps_that_a_function_is_given() -> None:
+    parts = {"setup": "steps = 0", "defs": _PROGRESS, "step": f"{STEP}steps += 1\nprint(progress(steps, loader))"}
+    assert "{i * n.batch_size * ddp.world_size()}" in whole(**parts)
+    assert "{i * n.batch_size}" in whole(**parts, end="print(progress(3, loader))")
+
+
 def test_a_sampler_of_its_own() -> None:
     assert "print(len(loader.sampler.whole))" in whole(loader=_OWN, end="print(len(loader.sampler))")
 
