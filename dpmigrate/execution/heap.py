@@ -53,6 +53,7 @@ class Heap(Outcomes):
             return made
         made.extra = extra if extra is not None else made.extra
         made.many = True
+        made.arms.clear()
         # an earlier one may be alive: what is written into the new one is added to its fields
         weak = made.kind in WEAK
         stays = weak and (made.kept or self._named(number) > (context not in self.merged))
@@ -146,6 +147,7 @@ class Heap(Outcomes):
         """Take over which objects a summary has made."""
         for number in made:
             self.objects[number].many = True
+            self.objects[number].arms.clear()
         if self._made:
             self._made[-1].update(made)
 

@@ -54,20 +54,18 @@ class Object:
     marks: set[str] = field(default_factory=set)
     #: the object in whose place it was made, or the first of a chain of them
     root: int = 0
-    #: the branches that have made it in some of their arms alone: number of the branch -> those arms
+    #: the branches that have made it in some of their arms alone, unless it was made once more since: number of the branch -> those arms
     arms: dict[int, frozenset[int]] = field(default_factory=dict)
-
-    def excludes(self, other: Object) -> bool:
-        """Whether the two never exist both: one branch, executed once, makes them in different arms."""
-        if self.many or other.many:
-            return False
-        return any(not arms & other.arms.get(branch, arms) for branch, arms in self.arms.items())
+    #: the object that it is a part of, or stands for, where it exists as long as that does
+    owner: int = 0
 
 
 #: objects that are scopes: what they hold, names hold
 SCOPES = ("function", "pymodule")
 #: objects of which several made at one place are told apart by their fields
 WEAK = ("instance", "list", "dict", "set", "any")
+#: objects that programs choose between, each with what belongs to it
+CHOSEN = ("instance", "module", "library model")
 #: objects of code that is not seen: a call of any method may change any field
 UNSEEN = ("opaque", "any")
 #: a mark of what code that is not seen has made of plain data alone: no object of the program's own classes

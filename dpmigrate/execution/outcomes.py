@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from dpmigrate.execution.joins import join, one_value, same
-from dpmigrate.execution.objects import EXISTS, OF_ONE_STATEMENT, Delta, Location
+from dpmigrate.execution.objects import CHOSEN, EXISTS, OF_ONE_STATEMENT, Delta, Location
 from dpmigrate.execution.store import WRITTEN, Narrowed, Store, held_in
 from dpmigrate.execution.values import NOTHING, UNBOUND, Ref, Value, value
+
+
+def _excludes(own: dict[int, frozenset[int]], other: dict[int, frozenset[int]]) -> bool:
+    """Whether two objects never exist both: one branch, executed once, makes them in different arms."""
+    return any(not arms & other.get(branch, arms) for branch, arms in own.items())
 
 
 def _joined_often(v: Value, more: Value, times: int) -> Value:
@@ -157,7 +162,8 @@ class Outcomes(Store):
 
     def _tell_arms(self, made: list[int], by: dict[Location, list[int]], count: int) -> None:
         """Tell objects in which outcomes alone they are made, where different ones make others."""
-        arms = {n: frozenset(by[n, EXISTS]) for n in made if n in self.objects}
+        chosen = (n for n in made if n in self.objects and self.objects[n].kind in CHOSEN and not self.objects[n].owner)
+        arms = {n: frozenset(by[n, EXISTS]) for n in chosen}
         if len(set(arms.values())) > 1:
             self.joined += 1
             for n, own in arms.items():
@@ -166,11 +172,18 @@ class Outcomes(Store):
 
     def _present(self, number: int, writers: list[int], of: Sequence[int]) -> list[int] | None:
         """The outcomes in which an object may exist; None for all of them."""
-        made = self.objects.get(number)
-        if made is None or not made.arms:
+        own = self._arms(number)
+        if not own:
             return None
-        found = [i for i, n in enumerate(of) if i in writers or not n or not made.excludes(self.objects[n])]
+        found = [i for i, n in enumerate(of) if i in writers or not n or not _excludes(own, self._arms(n))]
         return found if len(found) < len(of) else None
+
+    def _arms(self, number: int) -> dict[int, frozenset[int]]:
+        """The branches that have made an object, or what it is a part of, in some arms alone."""
+        made = self.objects.get(number)
+        while made is not None and made.owner:
+            made = self.objects[made.owner]
+        return made.arms if made is not None else {}
 
     @staticmethod
     def _anew(at: Location, new: Value | None) -> bool:

@@ -63,7 +63,7 @@ def _through_parts(site: Site, made: Object, result: Value) -> Value:
     rest = site.m.heap.new(
         "module", f"{made.name}.rest", made.node, made.context, key=(made.number, "rest")
     )
-    rest.many = made.many
+    rest.many, rest.owner = made.many, made.number
     site.m.heap.write((made.number, "rest"), value(Ref(rest.number)))
     for number in hooked:
         held = _given(result, inside | {rest.number}, owned(site.m, number))

@@ -211,7 +211,7 @@ def _part(site: Site, made: Object, word: str) -> Value:
     inner = site.m.heap.new(
         "module", f"{made.name}.{word}", made.node, made.context, key=(made.number, word)
     )
-    inner.many, inner.extra = False, MODEL
+    inner.many, inner.extra, inner.owner = False, MODEL, made.number
     found = value(Ref(inner.number))
     site.m.heap.write((made.number, word), found)
     return found

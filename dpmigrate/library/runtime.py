@@ -54,7 +54,7 @@ def wrapped(site: Site) -> Value:
             "wrapper", "wrap", site.node, site.frame.context, key=(site.name, atom)
         )
         if (model_made := site.m.object(atom)) is not None:
-            made.arms.update(model_made.arms)  # it exists where that model does
+            made.owner = model_made.number
         inner = _inside(site, value(atom))
         taken_for_model(site, inner)
         site.m.heap.write((made.number, "module"), inner)

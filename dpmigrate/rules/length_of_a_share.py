@@ -106,7 +106,8 @@ def _counts_batches(script: Script, node: ast.expr, depth: int = 3) -> bool:
         return _is_length(script, node) and bool(node.args) and bool(_loaders(script, node.args[0]))
     if isinstance(node, ast.BinOp):  # i + 1, epoch * len(loader) + i
         sides = (node.left, node.right)
-        return isinstance(node.op, ast.Add | ast.Mult) and any(_counts_batches(script, s, depth) for s in sides) and not any(_batch_size(script, s) for s in sides)
+        counts = isinstance(node.op, ast.Add | ast.Mult) and any(_counts_batches(script, s, depth) for s in sides)
+        return counts and not any(_batch_size(script, s) for s in sides)
     bound = script.names.bindings(script.names.scope_of[node], node.id) if isinstance(node, ast.Name) else ()
     return any(_of_a_turn(script, b) or (depth > 0 and _is_handed(script, b, depth - 1)) for b in bound)
 

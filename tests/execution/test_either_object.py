@@ -52,6 +52,10 @@ _BOTH = {
         "kept = []\nfor i in range(len(sys.argv) + 3):\n    if i % 2:\n        part = First()\n    else:\n"
         "        part = Second()\n    kept.append(part)"
     ),
+    "a loop makes many of each": (
+        "for i in range(len(sys.argv) + 3):\n    if i % 2:\n        parts = [First() for _ in sys.argv]\n    else:\n"
+        "        parts = [Second() for _ in sys.argv]\n    part = parts[0]"
+    ),
     "a function is called twice": (
         "def make(name):\n    if name == 'a':\n        return First()\n    return Second()\n\n\n"
         "other = make((*sys.argv, 'b')[-1])\npart = make((*sys.argv, 'a')[-1])\n"

@@ -30,10 +30,13 @@ class Large(nn.Module):
     def __init__(self):
         super().__init__()
         self.a, self.b = nn.Linear(4, 8), nn.Linear(8, 2)
-        self.drop = nn.Dropout(0.5)
+        self.drops = nn.ModuleList([nn.Dropout(0.1 * i) for i in range(len(sys.argv))])
 
     def forward(self, x):
-        return self.b(self.drop(self.a(x)))
+        x = self.a(x)
+        for drop in self.drops:
+            x = drop(x)
+        return self.b(x)
 
 
 {made}
@@ -70,3 +73,11 @@ def test_whether_an_evaluation_draws(made: str, mode: str, draws: bool, tmp_path
     said = "".join(n for n in outcome.notes if n.startswith("Evaluation: 1 loop is split"))
     assert ("draws random numbers" in said) is draws
     assert ("the numbers equal those of one process" in said) is not draws
+
+
+def test_parts_of_one_model_exist_both(tmp_path: Path) -> None:
+    made = "import lib\nnet = lib.Net()\nmodel = Small()\nmodel.extra = net.a if sys.argv[1] == 'small' else net.b"
+    script = tmp_path / "train.py"
+    script.write_text(_SCRIPT.format(made=made, mode="model.extra.eval()"))
+    (outcome,) = engine.apply([script], Settings(), engine.Writing(write=False))
+    assert not any("the numbers equal those of one process" in n for n in outcome.notes)
