@@ -11,6 +11,13 @@ from dpmigrate.result.migrated import Fault, Migrated
 from dpmigrate.result.scopes import Scope
 
 
+#: what may leave out a part of itself, or evaluates it later
+_PERHAPS = (
+    ast.IfExp, ast.BoolOp, ast.Compare, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp,
+    ast.GeneratorExp,
+)  # fmt: skip
+
+
 def unbound(m: Migrated) -> Iterator[Fault]:
     """The reads of names without a value that the migration would bring into a file."""
     for index, before, after in m.changed():
@@ -64,6 +71,11 @@ class _Known:
             for d in f.definitions
             if d is not None
         }
+        self._statements = {
+            n.lineno: n
+            for n in ast.walk(old.tree)
+            if isinstance(n, ast.Assign | ast.AnnAssign | ast.Expr | ast.Return)
+        }
         self._unbound = {(r.path, r.name, r.node.lineno) for r in old.unbound}
         self._reads = {
             (*self._path(scope, node.id), node.lineno)
@@ -82,17 +94,34 @@ class _Known:
         return owner.path if owner is not None else "", name
 
     def failed(self, read: Read) -> bool:
-        """Whether the old text may have had no value in the same place either."""
-        return any(
-            (read.path, read.name, line) in self._unbound
-            for line in self._lines.old(read.node.lineno)
-        )
+        """Whether the old text may have had no value in the same place either, or in the statement
+        before which the read stands now.
+        """
+        places = self._lines.old(read.node.lineno) or self._moved_from(read)
+        return any((read.path, read.name, line) in self._unbound for line in places)
+
+    def _moved_from(self, read: Read) -> list[int]:
+        """The lines of the old statement before which a new line stands, and which reads the
+        variable: a part may have been taken out of it (``train_set = Images(root)`` before the
+        loader).
+        """
+        stmt = self._statements.get(self._lines.place(read.node.lineno))
+        certain = _evaluated(stmt) if stmt is not None else ()
+        return [n.lineno for n in certain if isinstance(n, ast.Name) and n.id == read.name]
 
     def was(self, node: ast.AST, binds: bool) -> bool:
         """Whether the old text read, or bound, the variable in the same place."""
         key = self._bound[node] if binds else self._paths[node]
         places = self._binds if binds else self._reads
         return any((*key, line) in places for line in self._lines.old(_line(node)))
+
+
+def _evaluated(node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a statement that are evaluated whenever it is executed."""
+    yield node
+    if not isinstance(node, _PERHAPS):
+        for child in ast.iter_child_nodes(node):
+            yield from _evaluated(child)
 
 
 def _line(node: ast.AST) -> int:

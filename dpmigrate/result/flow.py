@@ -22,6 +22,7 @@ class Flow:
     """
 
     def __init__(self, tree: ast.Module, *, learning: bool = True) -> None:
+        self.tree = tree
         self.variables = Variables(tree)
         self.learning = learning
         self.unbound: list[Read] = []

@@ -52,6 +52,7 @@ def edited(text: str, *edits: tuple[str, str]) -> str:
         pytest.param("nowhere\n", [("nowhere", "nowhere, nowhere")], id="nowhere as before"),
         pytest.param("def f():\n    return a\nf()\na = 1\n", [("return a", "return a, a")], id="called too early as before"),
         pytest.param("def f():\n    return a\na = 1\nf()\n", [("return a", "return a, b"), ("a = 1", "a = b = 1")], id="called late enough"),
+        pytest.param("import p\nif p:\n    t = 1\nl = p(\n    p.x(t),\n    3)\n", [("l = p(\n    p.x(t),\n    3)", "s = p.x(t)\nl = p(\n    s,\n    3)")], id="taken out of a statement"),
         pytest.param("import p\nif p:\n    net = 1\ntry:\n    net()\nfinally:\n    p()\n", [("try:", "sync(net)\ntry:")], id="read in try"),
     ],
 )
@@ -73,6 +74,7 @@ _MAY = "where it may have no value yet"
         pytest.param("print()\n", [("print()", "print(ddp)")], 1, "the new code reads 'ddp', which nothing in this file gives a value", id="no import"),
         pytest.param("from m import *\n", [("import *\n", "import *\nddp\n")], 1, "the new code reads 'ddp', which nothing in this file gives a value", id="no import, star"),
         pytest.param("import p\nif p:\n    net = 1\np()\n", [("p()", "p(net)")], 4, f"the new code reads 'net' {_MAY}: p(net)", id="new in an old line"),
+        pytest.param("import p\nif p:\n    t = 1\nl = p(\n    p.x() and t)\n", [("l = p(\n    p.x() and t)", "s = t\nl = p(\n    s)")], 4, f"the new code reads 't' {_MAY}: s = t", id="taken out of what may be left out"),
         pytest.param("import p\nif p:\n    net = 1\nif p:\n    net()\n", [("if p:\n    net()", "p(net)\nif p:\n    net()")], 4, f"the new code reads 'net' {_MAY}: p(net)", id="read on one side"),
         pytest.param("import p\nif p:\n    net = 1\nnet = 2\nnet()\n", [("net = 2", "p(net)\nnet = 2")], 4, f"the new code reads 'net' {_MAY}: p(net)", id="bound before it is read"),
         pytest.param("import p\nif p:\n    net = 1\nfor net in p:\n    net()\n", [("for", "p(net)\nfor")], 4, f"the new code reads 'net' {_MAY}: p(net)", id="bound by a loop"),
