@@ -13,16 +13,17 @@ NAME = "every name is bound"
 
 
 def faults(trial: Trial) -> Iterator[Fault]:
-    """Names that the result may read unbound at more places than the original."""
-    before = Counter(_unbound(trial.original).values()) if trial.original is not None else Counter()
+    """Names that the result may read unbound at more lines than the original: whether all ways that
+    lead there are without a value, and whether that is seen at the first read of the line, may differ.
+    """
+    before = Counter(n for n, _ in _unbound(trial.original)) if trial.original is not None else Counter()
     optional = _optional(trial.result)
-    seen: Counter[tuple[str, str]] = Counter()
-    for node, key in _unbound(trial.result).items():
-        seen[key] += 1
-        kind, name = key
-        if before[key] and kind == "maybe unbound" and name in optional:
+    seen: Counter[str] = Counter()
+    for (name, _), (kind, node) in _unbound(trial.result).items():
+        seen[name] += 1
+        if before[name] and kind == "maybe unbound" and name in optional:
             continue  # the program asks whether it is there; what is guarded anew asks again
-        if seen[key] > before[key]:
+        if seen[name] > before[name]:
             may = "may not be" if kind == "maybe unbound" else "is not"
             yield trial.fault(node, NAME, f"{name} {may} bound here")
 
@@ -34,10 +35,10 @@ def _optional(execution: Execution) -> set[str]:
     return {(a.asname or a.name).split(".")[0] for s in imports for a in s.names}
 
 
-def _unbound(execution: Execution) -> dict[ast.Name, tuple[str, str]]:
-    """The names that are read unbound, or may be, on whatever way."""
+def _unbound(execution: Execution) -> dict[tuple[str, int], tuple[str, ast.Name]]:
+    """The names that are read unbound, or may be, on whatever way, with their lines; for each the kind of event and its place."""
     return {
-        e.node: (e.kind, e.node.id)
+        (e.node.id, e.node.lineno): (e.kind, e.node)
         for e in execution.trace.of("unbound", "maybe unbound")
         if isinstance(e.node, ast.Name)
     }

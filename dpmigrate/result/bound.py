@@ -10,7 +10,6 @@ from dpmigrate.result.flow import Flow, Read
 from dpmigrate.result.migrated import Fault, Migrated
 from dpmigrate.result.scopes import Scope
 
-
 #: what may leave out a part of itself, or evaluates it later
 _PERHAPS = (
     ast.IfExp, ast.BoolOp, ast.Compare, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp,

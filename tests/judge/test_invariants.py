@@ -818,6 +818,20 @@ def test_a_look_at_the_first_batch_is_no_pass() -> None:
     assert {name for name, _ in judged(late)} == {epochs.NAME}
 
 
+def test_a_line_that_reads_several_names_is_counted_once() -> None:
+    before = "import sys\nif len(sys.argv) > 1:\n    a = 1\n    b = 2\nprint(a, b)\nprint(a, b)\n"
+    after = before.replace("print(a, b)\n", "print(b, a, b, a)\n", 1)
+
+    def said(text: str) -> list[str]:
+        sources = [parse(t.encode(), "train.py") for t in (text, before)]
+        assert all(isinstance(s, Source) for s in sources)
+        new, old = (Program.of(s) for s in sources if isinstance(s, Source))
+        return [f.words for f in faults(new, executed(old)) if f.invariant == bound.NAME]
+
+    assert said(after) == []
+    assert said(before + "print(c)\n") == ["c is not bound here"]
+
+
 def test_a_name_that_was_read_is_bound_from_there_on() -> None:
     before = RIGHT.replace("    model = ddp.wrap(Net())", "    if torch.cuda.is_available():\n        size = 8\n    assert size\n    print(size)\n    model = nn.DataParallel(Net())")
     source, after = parse(before.encode(), "train.py"), parse(before.replace("    print(size)", "    print(size, size)").encode(), "train.py")
