@@ -16,7 +16,7 @@ from dpmigrate.result.epochs import same_order
 from dpmigrate.result.loaders import no_loaders
 from dpmigrate.result.migrated import Fault, Migrated
 from dpmigrate.result.moved import moves
-from dpmigrate.result.started import not_set_up, set_up_at_import, unguarded_saves
+from dpmigrate.result.started import not_set_up, set_up_at_import, trained_apart, unguarded_saves
 
 __all__ = ["CHECKS", "Fault", "Migrated", "faults"]
 
@@ -25,6 +25,7 @@ CHECKS = (
     unbound,
     no_loaders,
     moves,
+    trained_apart,
     set_up_at_import,
     not_set_up,
     unguarded_saves,

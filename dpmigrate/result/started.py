@@ -9,6 +9,37 @@ from dpmigrate.facts.names import FunctionNode
 from dpmigrate.model import is_main_guard
 from dpmigrate.result.migrated import Fault, Migrated
 
+#: what runs the training beside the main thread, and what a rank would lack there
+_APART = {
+    "threading.Thread": "a thread of its own, and CUDA asks each thread anew which GPU it uses",
+    "multiprocessing.Process": "a process of its own, which is in no process group",
+    "torch.multiprocessing.Process": "a process of its own, which is in no process group",
+}
+
+
+def trained_apart(m: Migrated) -> Iterator[Fault]:
+    """The training in the ``run`` of a thread or a process of the program, or in what one is given
+    as ``target``.
+    """
+    names, roles = m.after.names, m.after.roles
+    if any(name == "setup" and isinstance(names.function(c), FunctionNode) for name, c in m.runtime_calls):
+        return  # perhaps there
+    said = "call it from the main thread, where setup() is"
+    for place in (n for b in roles.backwards for n in m.after.leading_to(b)):
+        function, cls = names.function(place), names.cls(place)
+        bases = [names.dotted(b) for b in cls.bases] if cls is not None else []
+        kind = next((b for b in bases if b in _APART), None)
+        if kind and cls is not None and isinstance(function, FunctionNode) and function.name == "run":
+            yield m.fault(function, f"{cls.name}.run trains in {_APART[kind]}: {said}")
+            return
+    for call in m.after.calls("threading.Thread"):
+        target = m.after.argument(call, "target", 1)
+        found = m.after.values.eval(target) if target is not None else ()
+        if any(isinstance(v.node, FunctionNode) and roles.reaches_backward(v.node) for v in found):
+            why = _APART["threading.Thread"]
+            yield m.fault(call, f"the training is started in {why}: {said}")
+            return
+
 
 def set_up_at_import(m: Migrated) -> Iterator[Fault]:
     """``setup()`` that runs when a module is imported, and in a file that starts no training

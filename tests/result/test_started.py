@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dpmigrate.result.started import not_set_up, set_up_at_import, unguarded_saves
+from dpmigrate.result.started import not_set_up, set_up_at_import, trained_apart, unguarded_saves
 from tests.result.checked import AFTER, BEFORE, Check, Edits, edited, migrated, mutated
 
 _SAVE = '        ddp.save(net.module.state_dict(), "net.pt")\n'
@@ -76,3 +76,26 @@ def test_one_rank_writes(edits: Edits, both: Edits) -> None:
 )  # fmt: skip
 def test_every_rank_writes(edits: Edits, words: str) -> None:
     assert mutated(unguarded_saves, edits) == [words]
+
+
+_RUNS = """
+class Training(Thread):
+    def run(self):
+        main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("start", "told"),
+    [
+        pytest.param("Thread(target=main).start()", "the training is started in a thread of its own", id="target"),
+        pytest.param("training = Training()\n    training.start()", "Training.run trains in a thread of its own", id="run"),
+        pytest.param("main()\n    Thread(target=print).start()", "", id="another thread"),
+    ],
+)
+def test_training_in_a_thread(start: str, told: str) -> None:
+    """The GPU that setup() has chosen is the main thread's."""
+    runs = _RUNS if "Training" in start else ""
+    both: Edits = [("    main()\n", f"    {start}\n"), ('if __name__ == "__main__":', f'from threading import Thread\n{runs}\nif __name__ == "__main__":')]
+    found = mutated(trained_apart, [], both)
+    assert [told in words for words in found] == ([True] if told else [])
