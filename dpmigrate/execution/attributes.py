@@ -73,15 +73,33 @@ class AttributeParts(LookupParts):
 
     def _that_have(self, owner: Value, name: str, node: ast.AST, frame: Frame) -> Iterator[Atom]:
         """The atoms that may have an attribute: where a value may be a tensor, a plain container
-        without it would stop the program, and where it may be a dictionary a tensor would.
+        without it would stop the program, and where it may be a dictionary a tensor would. So would
+        one of several objects of the program that has not been given what another one has: the
+        settings of another model.
         """
         tensor = any(isinstance(a, Data) and a.kind in ("tensor", RESULTS) for a in owner)
         mapping = name in _OF_DICTIONARIES and any(o.kind == "dict" for o in self.objects(owner))
+        given = len(owner) > 1 and any(self._holds_name(a, name) for a in owner)
         for atom in owner:
             if mapping and isinstance(atom, Data) and atom.kind == "tensor":
                 continue
-            if atom != UNBOUND and not ((tensor or mapping) and self._lacks(atom, name, node, frame)):
+            lacks = ((tensor or mapping) and self._lacks(atom, name, node, frame)) or (given and self._never_held(atom, name))
+            if atom != UNBOUND and not lacks:
                 yield atom
+
+    def _holds_name(self, atom: Atom, name: str) -> bool:
+        made = self.object(atom)
+        held = self.heap.read((made.number, name)) if made is not None and made.kind == "instance" else None
+        return bool(held) and UNBOUND not in (held or ())
+
+    def _never_held(self, atom: Atom, name: str) -> bool:
+        """Whether an object of the program has no such attribute so far, nor its class."""
+        made = self.object(atom)
+        if made is None or made.kind != "instance" or not self._only_named(made):
+            return False
+        cls = self.class_of(made)
+        there = self.heap.read((made.number, name)) or self.heap.read((made.number, ELEMENTS)) or (cls is not None and self.in_class(cls, name))
+        return not there and name not in _GIVEN and self.method_of(made, "__getattr__") is None
 
     def _lacks(self, atom: Atom, name: str, node: ast.AST, frame: Frame) -> bool:
         """Whether an atom is a tuple, a list or a dictionary without an attribute."""

@@ -281,3 +281,35 @@ def test_what_dictionaries_have_alone_is_asked_of_no_tensor(read: str) -> None:
 def test_what_sparse_tensors_have_too_may_be_asked_of_them() -> None:
     m = executed(_HEAD + _ITEM.format(read="out.values()"))
     assert "Unknown" in repr(held(m, "found"))
+
+
+_SETTINGS = """
+class Plain:
+    def __init__(self):
+        self.size = 3
+class Wide:
+    def __init__(self):
+        self.size = 3
+        {wide}
+{after}
+settings = Plain() if which == 'plain' else Wide()
+width = settings.width
+"""
+
+
+def test_of_several_objects_those_that_have_been_given_an_attribute_are_left() -> None:
+    m = executed(_HEAD + _SETTINGS.format(wide="self.width = 5", after=""))
+    assert held(m, "width") == const(5)
+
+
+@pytest.mark.parametrize(
+    ("wide", "after"),
+    [
+        pytest.param("if which:\n            self.width = 5", "", id="perhaps given"),
+        pytest.param("self.width = 5", "setattr(Plain, which, 4)", id="set by a computed name"),
+        pytest.param("self.width = 5", "Plain.width = int(which)", id="of the class"),
+    ],
+)
+def test_an_attribute_that_the_others_may_have(wide: str, after: str) -> None:
+    m = executed(_HEAD + _SETTINGS.format(wide=wide, after=after))
+    assert held(m, "width") != const(5)
