@@ -10,7 +10,7 @@ from types import UnionType
 from dpmigrate.execution.joins import normal
 from dpmigrate.execution.machine import Machine
 from dpmigrate.execution.placements import Kind
-from dpmigrate.execution.values import SETTING, Data, Differs, Ref, Value
+from dpmigrate.execution.values import SETTING, Atom, Data, Differs, Ref, Unbound, Value
 from dpmigrate.library.files import MADE_BEFORE
 from dpmigrate.library.pure import READING, WRITING
 
@@ -79,7 +79,7 @@ def _questions(within: ast.AST) -> frozenset[ast.AST]:
 
 
 def _plain(v: Value, asked: Collection[ast.AST]) -> Value:
-    kept = [a for a in v if not (isinstance(a, Differs) and _by_turn(a, asked))]
+    kept = [a for a in v if not (isinstance(a, Differs) and _by_turn(a, asked)) and not _there_by_turn(a, asked)]
     return normal(
         tuple(SETTING[0] if isinstance(a, Data) and _by_turn(a, asked) else a for a in kept)
     )
@@ -89,6 +89,12 @@ def _by_turn(atom: Data | Differs, asked: Collection[ast.AST]) -> bool:
     per_rank = isinstance(atom, Differs) or atom.placement.kind is Kind.PER_RANK
     origin = atom.origin
     return per_rank and origin is not None and origin.word == MADE_BEFORE and origin.node in asked
+
+
+def _there_by_turn(atom: Atom, asked: Collection[ast.AST]) -> bool:
+    """Whether it says that some ranks alone have an item, since they have made what the others load."""
+    origin = atom.why.origin if isinstance(atom, Unbound) and atom.why is not None else None
+    return origin is not None and origin.word == MADE_BEFORE and origin.node in asked
 
 
 def _loaded_and_saved(load: Sequence[ast.stmt], save: Sequence[ast.stmt]) -> Iterator[ast.expr]:

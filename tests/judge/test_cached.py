@@ -119,3 +119,14 @@ def test_turns_are_taken_round_the_question(test: str, wrong: bool) -> None:
     """Rank 0 may have made the file when the others ask: they do not come to their turn then."""
     lines = f"import os\n{test}\n    with ddp.main_first():\n        torch.save([1], 'rows.pt')\n"
     assert any("belongs round the test" in f.words for f in faults(result(last=lines))) is wrong
+
+
+_NUMBERED = "rows = {}\n    for name in sorted(open('names.txt')):\n        rows[name] = len(rows)\n    rows.update({'other': 1})"
+_ASKED = "if rows.get('a', rows.get('other')) is None:\n    raise ValueError\nddp.barrier()"
+
+
+@pytest.mark.parametrize(("save", "same"), [("pickle.dump(rows, open(path, 'wb'))", True), ("pass", False)])
+def test_the_items_of_a_dictionary(save: str, same: bool) -> None:
+    """Which it has does not depend on who has made it."""
+    body = f"if path.exists():\n    rows = pickle.load(open(path, 'rb'))\nelse:\n    {_NUMBERED}\n    {save}"
+    assert _told(_BEFORE + indent(body, "    ") + "\n" + _ASKED) is not same
