@@ -234,12 +234,22 @@ def _statements(script: Script, result: Program, nodes: Iterable[ast.AST]) -> It
         inner = [s.lineno for name in ("body", "orelse", "handlers", "finalbody") for s in getattr(n, name, ())]
         for line in range(n.lineno, min([last, *(i - 1 for i in inner)]) + 1):
             lines.setdefault(program.place(line), n)
+    turns = [n for p in result.parts for n in ast.walk(p.tree) if isinstance(n, ast.With) and _in_turn(n)]
     for node in nodes:
-        found = lines.get(result.place(getattr(node, "lineno", 0)))
+        line = getattr(node, "lineno", 0)
+        # ranks that take turns wait for each other before that
+        line = next((t.body[0].lineno for t in turns if t.body[0].lineno <= line <= (t.end_lineno or 0)), line)
+        found = lines.get(result.place(line))
         while isinstance(found, ast.If) and isinstance(above := script.names.parent[found], ast.If) and above.orelse == [found]:
             found = above  # it may be an elif
         if found is not None:
             yield script.outside_of_loops(found)
+
+
+def _in_turn(block: ast.With) -> bool:
+    """``with ddp.main_first():``"""
+    called = (i.context_expr.func for i in block.items if isinstance(i.context_expr, ast.Call))
+    return any(isinstance(c, ast.Attribute) and c.attr == "main_first" for c in called)
 
 
 def _of_gradients(node: ast.AST | None, ddp: str) -> bool:

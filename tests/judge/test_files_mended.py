@@ -195,3 +195,13 @@ def test_no_rank_is_asked_in_a_loop_of_other_turns(least: str, tmp_path: Path) -
     outcome, _ = proving.migration(script, Settings())
     assert outcome.status is Status.REFUSED, outcome
     assert "its loop may end on one alone, by os.stat(" in outcome.reason, outcome.reason
+
+
+def test_ranks_that_take_turns_have_waited_before(tmp_path: Path) -> None:
+    """A barrier among what rank 0 does first would never end: the others come to it when rank 0 has gone on."""
+    first = (
+        "weights = np.load(os.path.join('data', args.out))\nif os.path.exists('data/words.npy'):\n    words = np.load('data/words.npy')\n"
+        "else:\n    words = np.arange(8)\n    np.save('data/words.npy', words)"
+    )
+    lines = _migrated(tmp_path, first)
+    assert lines[lines.index("with ddp.main_first():") - 1] == "ddp.barrier()" and lines.count("ddp.barrier()") == 1
