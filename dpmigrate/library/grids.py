@@ -43,6 +43,8 @@ def grid(count: int | None = None, *, mixes: bool = False, change: int = 0) -> E
             axes = count + 2
         axis = found.placement.axis
         if _meets(axis, axes, count, mixes):
+            if mixes and count is not None and axes is not None and axes > count + 2 and axis == 0:
+                return site.unknown(f"{site.word} takes {count + 2} axes and is given {axes}: PyTorch since 1.12 stops there")
             return site.unknown(f"whether samples meet in {site.word}")
         lying = [placement_of(v) for v in operands]
         # output_size=y.size() says how many samples there are, which the first operand says as well

@@ -160,10 +160,10 @@ def _share(site: Site, v: Value, loader: int) -> Value:
             found.append(Ref(new.number))
         elif isinstance(a, Setting):
             found.append(_rows_of(site, loader))
-        elif a == NONE[0]:
-            found.append(a)
+        elif a == NONE[0] or isinstance(a, Unknown) or (isinstance(a, Data) and a.placement.kind is placements.Kind.UNKNOWN and a.origin is not None):
+            found.append(a)  # why it is not known, it says itself
         else:
-            found.append(a if isinstance(a, Unknown) else Unknown(NO_ROWS, site.node))
+            found.append(Unknown(NO_ROWS, site.node))
     return tuple(found)
 
 

@@ -82,3 +82,9 @@ def test_what_one_rank_sums_up_is_a_part() -> None:
 def test_what_it_gives_is_used() -> None:
     found = _judged(_ALIKE + "ix = torch.randint(0, 200, (16,))\n    ddp.local_rows(ix)", _LOSS)
     assert any("local_rows(): what it gives is dropped" in f.words for f in found.faults)
+
+
+def test_why_a_batch_is_not_known_is_what_it_says_itself() -> None:
+    here = "    class Here:\n        def __init__(self):\n            self.other = 1\n"
+    found = _judged(f"{here}    x, y = ddp.local_rows((X[:16] * Here().weight, Y[:16]), pad=True)", _OF_DICT)
+    assert "the loss is unknown: Here has no attribute weight here, line 24" in {f.words for f in found.faults}
