@@ -20,6 +20,12 @@ if TYPE_CHECKING:
     from dpmigrate.facts.roles import Roles
 
 
+#: what shows a number, and changes nothing by it
+_SHOWING = frozenset({"print", "info", "debug", "warning", "write", "add_scalar", "log", "set_postfix", "set_description"})
+#: functions of numbers that give one
+_OF_NUMBERS = frozenset({"?.float", "?.int", "?.round", "?.str", "?.max", "?.min"})
+
+
 def by_length(roles: Roles, loop: Loop, bodies: Iterable[ast.AST], sizes: Collection[str]) -> ast.AST | None:
     """The first test by the number of a batch's samples, and the first quotient by the number that the program means."""
     bodies = list(bodies)
@@ -43,7 +49,21 @@ def _decides(roles: Roles, node: ast.AST) -> bool:
     """Whether a number of samples that were trained on goes into anything but what is shown of it, or added to it."""
     if not isinstance(node, ast.Name | ast.Attribute) or not isinstance(node.ctx, ast.Load):
         return False
-    return not roles.quiet(node) and not isinstance(roles.names.statement(node), ast.AugAssign)
+    return not roles.quiet(node) and not isinstance(roles.names.statement(node), ast.AugAssign) and not _shown_alone(roles, node, 3)
+
+
+def _shown_alone(roles: Roles, node: ast.AST, depth: int) -> bool:
+    """Whether a number goes into nothing but what is printed or logged: ``print(right / seen)``, also by a variable of its function."""
+    stmt = roles.names.statement(node)
+    match stmt:
+        case ast.Expr(value=ast.Call() as call):
+            return not any(True for _ in roles.values.targets(call)) and roles.names.word(call.func) in _SHOWING
+        case ast.Assign(targets=[ast.Name() as target], value=ast.BinOp() | ast.Call()) if depth:
+            uses = roles.names.uses(roles.names.scope_of[target], target.id)
+            reads = [u for u in uses if isinstance(u.ctx, ast.Load)]
+            plain = not any(isinstance(n, ast.Call) and roles.names.dotted(n.func) not in _OF_NUMBERS for n in walk(stmt.value))
+            return plain and bool(reads) and all(_shown_alone(roles, u, depth - 1) for u in reads)
+    return False
 
 
 def _lengths(roles: Roles, loop: Loop, bodies: list[ast.AST]) -> set[str]:
@@ -58,11 +78,12 @@ def _lengths(roles: Roles, loop: Loop, bodies: list[ast.AST]) -> set[str]:
 
 
 def _plain(value: ast.expr) -> Iterator[ast.AST]:
-    """A number, with what it is added up of: ``seen + len(x)``, and not what a call makes of one."""
+    """A number, with what it is added up of: ``seen + len(x)``, and not what a call makes of one, nor what is divided by one."""
     yield value
     if isinstance(value, ast.BinOp):
         yield from _plain(value.left)
-        yield from _plain(value.right)
+        if not isinstance(value.op, ast.Div | ast.FloorDiv | ast.Mod):
+            yield from _plain(value.right)
 
 
 def _is_length(roles: Roles, loop: Loop, node: ast.AST) -> bool:
@@ -100,7 +121,7 @@ def _word(node: ast.AST) -> str:
     return ""
 
 
-def made_anew(roles: Roles, loop: ast.For, around: Iterable[Loop], found: Iterable[Pick]) -> ast.AST | None:
+def made_anew(roles: Roles, loop: Loop, around: Iterable[Loop], found: Iterable[Pick]) -> ast.AST | None:
     """What the loop takes rows of by an order, where that is made anew in a loop round it, or changed there."""
     loops = [a for a in around if a is not loop]
     orders = {t.id for p in found if isinstance(p.stmt, ast.Assign) for t in p.stmt.targets if isinstance(t, ast.Name)}

@@ -18,7 +18,7 @@ from dpmigrate.facts.handed import Rows, Turn
 from dpmigrate.facts.names import FunctionNode, Loop, position
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.picked import Pick
-from dpmigrate.facts.tiles import counts, poly
+from dpmigrate.facts.tiles import counts, poly, turn
 
 if TYPE_CHECKING:
     from dpmigrate.facts.roles import Roles
@@ -32,7 +32,7 @@ _COUNTING = frozenset(
 def cuts(roles: Roles, loop: Loop, around: Iterable[Loop]) -> tuple[Pick, ...]:
     """The batches of a training loop that are cut by hand; empty where there are none, or where it is not seen that all of the step is divided."""
     found, rows, at = _found(roles, loop)
-    if not found or not isinstance(loop, ast.For) or _in_the_way(roles, loop, around, rows, at, found) is not None:
+    if not found or _in_the_way(roles, loop, around, rows, at, found) is not None:
         return ()
     return tuple(sorted(found, key=lambda p: position(p.rows)))
 
@@ -40,15 +40,13 @@ def cuts(roles: Roles, loop: Loop, around: Iterable[Loop]) -> tuple[Pick, ...]:
 def in_the_way(roles: Roles, loop: Loop, around: Iterable[Loop]) -> ast.AST | None:
     """What of a loop that cuts its batches by hand may have the length of the whole batch, or goes by another part of the data."""
     found, rows, at = _found(roles, loop)
-    return _in_the_way(roles, loop, around, rows, at, found) if found and isinstance(loop, ast.For) else None
+    return _in_the_way(roles, loop, around, rows, at, found) if found else None
 
 
 def _found(roles: Roles, loop: Loop) -> tuple[list[Pick], Rows, Turn]:
     rows = Rows(roles)
-    if not isinstance(loop, ast.For):
-        return [], rows, Turn()
     at = rows.within(loop.body[0])
-    found = [*_handed(roles, loop, rows), *_cut(roles, loop, rows, at)]
+    found = [*(_handed(roles, loop, rows) if isinstance(loop, ast.For) else ()), *_cut(roles, loop, rows, at)]
     return (found if any(_trains(roles, p) for p in found) else []), rows, at
 
 
@@ -81,7 +79,7 @@ def _handed(roles: Roles, loop: ast.For, rows: Rows) -> Iterator[Pick]:
         yield Pick(over, loop, False, done, cut=True, each=target)
 
 
-def _cut(roles: Roles, loop: ast.For, rows: Rows, at: Turn) -> Iterator[Pick]:
+def _cut(roles: Roles, loop: Loop, rows: Rows, at: Turn) -> Iterator[Pick]:
     """The expressions of the loop that are batches of their own: slices, and the outermost calls in which none stands, so that nothing is divided twice."""
     own = roles.names.function(loop)
     nodes = [n for s in loop.body for n in walk(s) if roles.names.function(n) is own and not _inner(roles, n, loop)]
@@ -93,18 +91,23 @@ def _cut(roles: Roles, loop: ast.For, rows: Rows, at: Turn) -> Iterator[Pick]:
 
 
 def _makes(roles: Roles, call: ast.Call, rows: Rows, at: Turn) -> bool:
-    """Whether a function of the program makes a batch of what the loop counts."""
-    return any(_counted(a, at) for a in _arguments(call)) and any(True for _ in roles.values.targets(call)) and rows.are(call, at)
+    """Whether a function of the program makes a batch of what the loop counts, or of what it counts itself, or ``next()`` gives one."""
+    if rows.taken(call):
+        return True
+    functions = [f for f, _ in roles.values.targets(call)]
+    return bool(functions) and (any(_counted(roles, a, at) for a in _arguments(call)) or all(map(rows.counting, functions))) and rows.are(call, at)
 
 
 def _item(roles: Roles, node: ast.Subscript, rows: Rows, at: Turn) -> bool:
     """``batches[i]`` of what holds one batch after the other."""
-    return isinstance(node.slice, ast.Name | ast.BinOp) and _counted(node.slice, at) and rows.each(node.value, at)
+    return isinstance(node.slice, ast.Name | ast.BinOp | ast.Attribute) and _counted(roles, node.slice, at) and rows.each(node.value, at)
 
 
-def _counted(node: ast.expr, at: Turn) -> bool:
+def _counted(roles: Roles, node: ast.expr, at: Turn) -> bool:
     """Whether an expression is made of what the loop counts."""
-    return any(isinstance(n, ast.Name) and (p := at.known.get(n.id)) is not None and counts(p) for n in walk(node))
+    known = {**at.known, **dict.fromkeys(at.counters, turn())}
+    names = (ast.unparse(n) for n in walk(node) if isinstance(n, ast.Name | ast.Attribute))
+    return any((p := known.get(name)) is not None and counts(p) for name in names)
 
 
 def _arguments(call: ast.Call) -> list[ast.expr]:
@@ -116,21 +119,23 @@ def _is_taken(roles: Roles, node: ast.expr) -> bool:
     return isinstance(above, ast.Call) and taken(roles, above) == (node, True)
 
 
-def _inner(roles: Roles, node: ast.AST, loop: ast.For) -> bool:
+def _inner(roles: Roles, node: ast.AST, loop: Loop) -> bool:
     """Whether it stands in a loop or comprehension within, which may count something else by the same name."""
     return any(isinstance(a, ast.Lambda | FunctionNode) for a in roles.names.ancestors(node, below=loop))
 
 
 # ---------------------------------------------------------------------- what else is as long as the whole batch
-def _in_the_way(roles: Roles, loop: ast.For, around: Iterable[Loop], rows: Rows, at: Turn, found: list[Pick]) -> ast.AST | None:
+def _in_the_way(roles: Roles, loop: Loop, around: Iterable[Loop], rows: Rows, at: Turn, found: list[Pick]) -> ast.AST | None:
     """What is not divided in the loop, and may have the length of the whole batch."""
     divided = [p.rows for p in found if p.each is None]
-    slices = {ast.dump(r.slice.elts[0] if isinstance(r.slice, ast.Tuple) else r.slice): r for r in divided if isinstance(r, ast.Subscript) and _sliced(r)}
+    sliced = [r for r in divided if isinstance(r, ast.Subscript) and _sliced(r) and r not in rows.rests]
+    slices = {ast.dump(r.slice.elts[0] if isinstance(r.slice, ast.Tuple) else r.slice): r for r in sliced}
     if len(slices) > 1:
         return list(slices.values())[-1]  # x[i : i + n] with x[i + 1 : i + 1 + n]: the samples are neighbours
     own = roles.names.function(loop)
     making = {f for p in found if p.called or p.each is not None for f in roles.all_entered(p.rows)}
     entered = {f for s in loop.body for f in roles.all_entered(s)} - making
+    entered -= _beside(roles, loop, entered)
     for body in (*loop.body, *sorted(entered, key=position)):
         for n in walk(body):
             if isinstance(n, ast.Call) and _is_made_long(roles, n, rows, loop):
@@ -138,6 +143,23 @@ def _in_the_way(roles: Roles, loop: ast.For, around: Iterable[Loop], rows: Rows,
     sizes = {size.rpartition(".")[2] for size in rows.sizes}
     odd = made_anew(roles, loop, around, found) or by_length(roles, loop, [*loop.body, *sorted(entered, key=position)], sizes)
     return odd or next((n for s in loop.body for n in walk(s) if roles.names.function(n) is own and not _fits(roles, n, at, divided)), None)
+
+
+def _beside(roles: Roles, loop: Loop, entered: set[FunctionNode]) -> set[FunctionNode]:
+    """The functions that only calls enter which train nothing and are given nothing of the loop: evaluations, whose batches are whole ones."""
+    bodies: list[ast.AST] = [loop, *(f for f in entered if roles.reaches_backward(f))]
+    nodes = [n for b in bodies for n in walk(b)]
+    stored = {n.attr for n in nodes if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)}
+    apart: set[FunctionNode] = set()
+    others = {f for f in entered if roles.reaches_backward(f)}
+    for call in (n for n in nodes if isinstance(n, ast.Call) and not roles.reaches_backward(n)):
+        functions = roles.all_entered(call)
+        given = [n for a in _arguments(call) for n in walk(a) if isinstance(n, ast.Name)]
+        within = any(roles.names.is_inside(b.target, body) for n in given for b in roles.names.bindings(roles.names.scope_of[n], n.id) for body in bodies)
+        read = any(isinstance(n, ast.Attribute) and n.attr in stored for f in functions for n in walk(f))
+        alone = not within and not read and any(roles.calls_model(f) and not roles.inside_module(f) for f in functions)
+        (apart if alone else others).update(functions)
+    return apart - others
 
 
 def _sliced(node: ast.Subscript) -> bool:
@@ -148,13 +170,13 @@ def _fits(roles: Roles, node: ast.AST, at: Turn, divided: list[ast.expr]) -> boo
     if any(node is d or roles.names.is_inside(node, d) for d in divided):
         return True
     if isinstance(node, ast.Subscript):
-        plain = not any(_counted(part, at) for part in [node.slice]) or any(roles.names.is_inside(d, node.slice) for d in divided)
+        plain = not _counted(roles, node.slice, at) or any(roles.names.is_inside(d, node.slice) for d in divided)
         if isinstance(node.ctx, ast.Load):
             return (plain and not any(is_draw(roles, n) for n in walk(node.slice))) or roles.quiet(node) or _shown(roles, node)
         return plain or not isinstance(node.slice, ast.Slice | ast.Tuple)
     if isinstance(node, ast.Call):
         apart = {n for d in divided if roles.names.is_inside(d, node) for n in walk(d)}
-        counted = any(isinstance(n, ast.Name) and n not in apart and _counted(n, at) for a in _arguments(node) for n in walk(a))
+        counted = any(isinstance(n, ast.Name | ast.Attribute) and n not in apart and _counted(roles, n, at) for a in _arguments(node) for n in walk(a))
         return not counted or not _cuts_within(roles, node, at, 3)
     return True
 
@@ -170,7 +192,7 @@ def _shown(roles: Roles, node: ast.AST) -> bool:
     return False
 
 
-def _is_made_long(roles: Roles, call: ast.Call, rows: Rows, loop: ast.For) -> bool:
+def _is_made_long(roles: Roles, call: ast.Call, rows: Rows, loop: Loop) -> bool:
     """Whether a call is given the number of samples of the whole batch, so that what it makes may have that length."""
     word = roles.names.word(call.func)
     if word in _COUNTING or roles.quiet(call):
@@ -193,11 +215,11 @@ def _bound(roles: Roles, node: ast.AST) -> bool:
 def _cuts_within(roles: Roles, call: ast.Call, at: Turn, depth: int) -> bool:
     """Whether a function of the program that is given what the loop counts takes something by it: which part of a batch that is, is not seen."""
     for function, bound in roles.values.targets(call):
-        given = {name for name, a in arguments(call, function, bound) if _counted(a, at)}
+        given = {name for name, a in arguments(call, function, bound) if _counted(roles, a, at)}
         inside = Turn({name: p for name in given if (p := poly(ast.Name(name, ast.Load()), {name: {("<turn>",): 1}})) is not None})
         for n in walk(function):
-            if isinstance(n, ast.Subscript) and _counted(n.slice, inside):
+            if isinstance(n, ast.Subscript) and _counted(roles, n.slice, inside):
                 return True
-            if isinstance(n, ast.Call) and any(_counted(a, inside) for a in _arguments(n)) and (depth == 0 or _cuts_within(roles, n, inside, depth - 1)):
+            if isinstance(n, ast.Call) and any(_counted(roles, a, inside) for a in _arguments(n)) and (depth == 0 or _cuts_within(roles, n, inside, depth - 1)):
                 return True
     return False

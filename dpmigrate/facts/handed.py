@@ -11,13 +11,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from dpmigrate.facts.definitions import arguments, gone_through, through
+from dpmigrate.facts.advancing import Counter, apart, beside, counter, written
+from dpmigrate.facts.definitions import arguments, gone_through, parameters, through
 from dpmigrate.facts.drawn_rows import OF_ROWS, SAME_ROWS, element
 from dpmigrate.facts.library import MUTATORS
-from dpmigrate.facts.names import FunctionNode, Names
+from dpmigrate.facts.names import FunctionNode, Loop, Names
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.scopes import Binding
-from dpmigrate.facts.tiles import Poly, counts, number, plus, poly, tile, turn
+from dpmigrate.facts.tiles import Poly, counts, number, plus, poly, product, tile, turn
 
 if TYPE_CHECKING:
     from dpmigrate.facts.roles import Roles
@@ -34,13 +35,18 @@ _SHAPES = frozenset({"view", "reshape"})
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What is known where batches are made: ``known`` are whole numbers, by the names of their variables (None for what is not known), ``rows`` the
-    variables that have an entry for each sample; ``step`` is how much a loop counts from one batch to the next.
+    """What is known where batches are made: ``known`` are whole numbers, by the names of their variables or by their attributes as written (None for what
+    is not known), in terms of how often the loop, or the method, has had its turn; ``rows`` are the variables that have an entry for each sample, and
+    ``counters`` the numbers that are counted by hand.
     """
 
     known: Mapping[str, Poly | None] = field(default_factory=dict)
-    step: Poly = field(default_factory=lambda: number(1))
     rows: frozenset[str] = frozenset()
+    counters: Mapping[str, Counter] = field(default_factory=dict)
+
+    def at(self, names: Names, node: ast.AST) -> Mapping[str, Poly | None]:
+        """The whole numbers as they are at a node."""
+        return {**self.known, **{name: c.at(names, node) for name, c in self.counters.items()}} if self.counters else self.known
 
 
 class Rows:
@@ -51,6 +57,8 @@ class Rows:
         self.names = roles.names
         #: the sizes of the batches that were found to be cut, as written
         self.sizes: set[str] = set()
+        #: the slices that are what is left for the last batch
+        self.rests: set[ast.expr] = set()
         self._open: set[object] = set()
 
     # ------------------------------------------------------------------ where batches are made
@@ -58,54 +66,63 @@ class Rows:
         """What is known at a node: of the loops round it, the innermost last, and of the variables of its function."""
         function = self.names.function(node)
         found = self._variables(function, begin or Turn()) if isinstance(function, FunctionNode) else begin or Turn()
-        loops = [a for a in self.names.ancestors(node, below=function) if isinstance(a, ast.For)]
+        loops = [a for a in self.names.ancestors(node, below=function) if isinstance(a, ast.For | ast.While)]
         for loop in reversed(loops):
             found = self.turn(loop, found)
         return found
 
-    def turn(self, loop: ast.For, around: Turn | None = None) -> Turn:
+    def turn(self, loop: Loop, around: Turn | None = None) -> Turn:
         """What is known in the body of a loop."""
-        found = self._over(loop.iter, loop.target, around or Turn())
+        found = around or Turn()
+        if not isinstance(loop, ast.While):
+            found = self._over(loop.iter, loop.target, found)
         return self._variables(loop, found)
 
     def _over(self, over: ast.expr, target: ast.expr, around: Turn) -> Turn:
         known: dict[str, Poly | None] = {**around.known}
         known |= {n.id: None for n in walk(target) if isinstance(n, ast.Name)}
-        step, rows = around.step, around.rows
+        rows = around.rows
+        known |= dict.fromkeys(around.counters)
         while True:
             if isinstance(over, ast.Call) and self.names.dotted(over.func) == "?.enumerate" and over.args and isinstance(target, ast.Tuple):
                 if isinstance(first := target.elts[0], ast.Name):
-                    known[first.id], step = turn(), number(1)
+                    known[first.id] = turn()
                 over, target = over.args[0], target.elts[-1]
             elif isinstance(over, ast.Call) and not self._own(over) and (inner := through(self.names, over)) is not None:
                 over = inner
             else:
                 break
-        counted = self.steps(over, around.known)
+        counted = self.steps(over, around.at(self.names, over))
         if counted is not None and isinstance(target, ast.Name):
-            known[target.id], step = turn(), counted
+            known[target.id] = product(counted, turn())
         elif self.each(over, around):
             rows |= {n.id for n in walk(target) if isinstance(n, ast.Name)}
-        return Turn(known, step, rows)
+        return Turn(known, rows)
 
     def _variables(self, body: ast.AST, around: Turn) -> Turn:
-        """The whole numbers that are assigned in a loop or a function; what is assigned several times is not known."""
+        """The whole numbers that are assigned in a loop or a function; what is assigned several times is not known, but for what counts by hand."""
         known = dict(around.known)
-        own = body if isinstance(body, FunctionNode) else self.names.function(body)
-        stmts = [n for n in walk(body) if isinstance(n, ast.Assign | ast.AugAssign | ast.For) and self.names.function(n) is own and n is not body]
-        written: dict[str, list[ast.stmt]] = {}
-        for n in stmts:
-            targets = n.targets if isinstance(n, ast.Assign) else [n.target]
-            for name in {m.id for t in targets for m in walk(t) if isinstance(m, ast.Name) and isinstance(m.ctx, ast.Store)}:
-                written.setdefault(name, []).append(n)
-        known |= dict.fromkeys(written)
-        for name, by in sorted(written.items(), key=lambda w: w[1][0].lineno):
-            if len(by) == 1 and isinstance(one := by[0], ast.Assign) and len(one.targets) == 1:
-                value = one.value if isinstance(one.targets[0], ast.Name) else _beside(one, name)
-                p = poly(value, {**known}) if value is not None else None
+        by_name = written(self.names, body)
+        known |= dict.fromkeys(by_name)
+        plain = {name: v for name, by in by_name.items() if len(by) == 1 and (v := _assigned(by[0], name)) is not None}
+        counted = {name: c for name, by in by_name.items() if (c := counter(self.names, body, name, by, known, plain)) is not None}
+        kept = {name: c for name, c in around.counters.items() if name not in by_name}
+        found = replace(around, known=known, rows=around.rows - set(by_name), counters={**kept, **counted})
+        for name, by in sorted(by_name.items(), key=lambda w: w[1][0].lineno):
+            if name in counted:
+                continue
+            given = [_assigned(stmt, name) for stmt in by]
+            polys = [poly(v, found.at(self.names, stmt)) if v is not None else None for v, stmt in zip(given, by, strict=True)]
+            if len(polys) == 1:
                 # what is no whole number of the loop's is told by its name, as before
-                known[name] = p if p is None or counts(p) else {(name,): 1}
-        return replace(around, known=known, rows=around.rows - set(written))
+                known[name] = p if (p := polys[0]) is None or counts(p) else {(name,): 1}
+            elif len(ends := [p for p in polys if p is None or counts(p)]) == 1 and polys[0] is ends[0] and self._held_back(by):
+                known[name] = ends[0]
+        return found
+
+    def _held_back(self, by: list[ast.stmt]) -> bool:
+        """Whether an end is held within the data: ``end = i + n`` and ``if end > len(x): end = len(x)``."""
+        return all(isinstance(self.names.parent[stmt], ast.If) for stmt in by[1:])
 
     def steps(self, over: ast.expr, known: Mapping[str, Poly | None], depth: int = 4) -> Poly | None:
         """How much a loop over an expression counts from one item to the next, in whatever order it goes through them."""
@@ -151,13 +168,38 @@ class Rows:
         """Whether it is a batch that is cut by a slice: the next one begins where it ends."""
         part = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
         if isinstance(part, ast.Slice) and part.step is None and part.lower is not None and part.upper is not None:
-            lower, upper = poly(part.lower, at.known), poly(part.upper, at.known)
-            if tile(lower, upper, at.step):
+            known = at.at(self.names, node)
+            lower, upper = poly(part.lower, known), poly(part.upper, known)
+            if tile(lower, upper, number(1)):
                 assert lower is not None and upper is not None
                 size = plus(upper, lower, -1)
                 self.sizes |= {word for key in size for word in key} or {str(size.get((), 0))}
                 return True
-        return False
+        return self._rest(node, at)
+
+    def _rest(self, node: ast.Subscript, at: Turn) -> bool:
+        """Whether it is the last batch, of what is left: ``x[i:]`` or ``x[i : len(x)]`` where another branch has ``x[i : i + n]``."""
+        part = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
+        if not isinstance(part, ast.Slice) or part.step is not None or part.lower is None or ("rest", node) in self._open:
+            return False
+        known = at.at(self.names, node)
+        begin, end = poly(part.lower, known), poly(part.upper, known) if part.upper is not None else {}
+        if begin is None or not counts(begin) or end is None or counts(end):
+            return False
+        self._open.add(("rest", node))
+        try:
+            function = self.names.function(node)
+            others = [n for n in walk(function) if isinstance(n, ast.Subscript) and n is not node and ast.dump(n.value) == ast.dump(node.value)]
+            found = any(apart(self.names, node, n) and self.cut(n, at) and self._begins(n, at) == begin for n in others)
+        finally:
+            self._open.discard(("rest", node))
+        if found:
+            self.rests.add(node)
+        return found
+
+    def _begins(self, node: ast.Subscript, at: Turn) -> Poly | None:
+        part = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) else node.slice
+        return poly(part.lower, at.at(self.names, node)) if isinstance(part, ast.Slice) and part.lower is not None else None
 
     def _chosen(self, node: ast.Subscript, at: Turn) -> bool:
         """``x[order]`` with the batch's part of an order, ``batches[i]``, ``batch[:, 1:]``."""
@@ -177,6 +219,8 @@ class Rows:
 
     def _called(self, node: ast.Call, at: Turn) -> bool:
         dotted = self.names.dotted(node.func)
+        if self.taken(node):
+            return True
         if self._own(node):
             return self._made(node, at)
         if isinstance(node.func, ast.Attribute) and not dotted and node.func.attr in SAME_ROWS | {"tolist"}:
@@ -214,9 +258,19 @@ class Rows:
 
     def _entered(self, function: FunctionNode, call: ast.Call, bound: int, at: Turn) -> Turn:
         given = dict(arguments(call, function, bound))
-        known = {name: poly(a, at.known) for name, a in given.items()}
+        around = at.at(self.names, call)
+        known = {name: poly(a, around) for name, a in given.items()}
         rows = frozenset(name for name, a in given.items() if self.are(a, at))
-        return self._variables(function, Turn(known, at.step, rows))
+        return self._variables(function, Turn(known | self._own_numbers(function, call, around), rows))
+
+    def _own_numbers(self, function: FunctionNode, call: ast.Call, around: Mapping[str, Poly | None]) -> dict[str, Poly | None]:
+        """What a method of the same object knows of the numbers in its attributes."""
+        caller = self.names.function(call)
+        mine, others = (next(iter(parameters(f)), "") if isinstance(f, FunctionNode) else "" for f in (caller, function))
+        func = call.func
+        if not mine or not others or not isinstance(func, ast.Attribute) or not isinstance(func.value, ast.Name) or func.value.id != mine:
+            return {}
+        return {others + text.removeprefix(mine): p for text, p in around.items() if text.startswith(f"{mine}.")}
 
     def _variable(self, node: ast.Name, at: Turn) -> bool:
         """Whether all that a variable is given, in its own function, has an entry for each sample."""
@@ -372,17 +426,69 @@ class Rows:
 
     def _of_objects(self, node: ast.expr) -> bool:
         made = self.roles.values.eval(node)
-        if not made or any(v.kind != "object" or v.cls is None for v in made):
+        return bool(made) and all(v.kind == "object" and v.cls is not None and self._hands(v.cls) for v in made)
+
+    def _hands(self, cls: ast.ClassDef) -> bool:
+        """Whether a loop over an object of a class has one batch after the other."""
+        if (cls, "each") in self._open:
             return False
-        methods = [self.roles.values.defs.method(v.cls, "__iter__") for v in made if v.cls is not None]
-        return all(m is not None and self._gives(m, self._variables(m, Turn())) for m in methods)
+        self._open.add((cls, "each"))
+        try:
+            method = self.roles.values.defs.method
+            iterates, nexts, item = (method(cls, name) for name in ("__iter__", "__next__", "__getitem__"))
+            if iterates is not None and self._is_itself(iterates):
+                return nexts is not None and self._one_a_call(nexts, Turn())
+            if iterates is not None:
+                return self._gives(iterates, self._variables(iterates, Turn()))
+            given = parameters(item)[1:] if item is not None else []
+            plain = item is not None and len(given) == 1 and not self._is_known_otherwise(cls)
+            return plain and item is not None and self._one_a_call(item, Turn({given[0]: turn()}))
+        finally:
+            self._open.discard((cls, "each"))
+
+    def _is_known_otherwise(self, cls: ast.ClassDef) -> bool:
+        """Whether a class has a base of another library, which may go through it in a way of its own."""
+        defs = self.roles.values.defs
+        foreign = (self.names.dotted(b) for c in defs.bases(cls) for b in c.bases if defs.named(b) is None)
+        return any(dotted not in ("?.object", "torch.utils.data.Dataset", "torch.utils.data.dataset.Dataset") for dotted in foreign)
+
+    def _is_itself(self, method: FunctionNode) -> bool:
+        """Whether ``__iter__`` gives the object itself."""
+        me = next(iter(parameters(method)), "")
+        given = [r.value for r in self.names.returns(method)]
+        return not _yields(self.names, method) and bool(given) and all(isinstance(g, ast.Name) and g.id == me for g in given)
+
+    def _one_a_call(self, method: FunctionNode, begin: Turn) -> bool:
+        """Whether each call of a method gives a batch."""
+        if self.roles.reaches_backward(method) or _yields(self.names, method) or (method, "one") in self._open:
+            return False
+        self._open.add((method, "one"))
+        try:
+            inside = self._variables(method, begin)
+            given = [r.value for r in self.names.returns(method)]
+            return bool(given) and all(g is not None and self.are(g, inside) for g in given)
+        finally:
+            self._open.discard((method, "one"))
+
+    def counting(self, function: FunctionNode) -> bool:
+        """Whether a method, or one of the same object that it calls, counts from one call to the next."""
+        return bool(self._variables(function, Turn()).counters)
+
+    def taken(self, node: ast.Call) -> bool:
+        """``next(batches)``, ``batches.__next__()``: the next one of what hands out batches."""
+        if self.names.dotted(node.func) == "?.next" and len(node.args) == 1:
+            return self.each(node.args[0], self.within(node))
+        func = node.func
+        return isinstance(func, ast.Attribute) and func.attr == "__next__" and not node.args and self.each(func.value, self.within(node))
 
 
-def _beside(stmt: ast.Assign, name: str) -> ast.expr | None:
-    """What ``a, b = i, i + n`` gives a variable."""
-    target, value = stmt.targets[0], stmt.value
-    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
-        return next((v for t, v in zip(target.elts, value.elts, strict=True) if isinstance(t, ast.Name) and t.id == name), None)
+def _assigned(stmt: ast.stmt, name: str) -> ast.expr | None:
+    """What an assignment gives a variable or an attribute."""
+    match stmt:
+        case ast.Assign(targets=[ast.Name() | ast.Attribute() as target], value=value) if ast.unparse(target) == name:
+            return value
+        case ast.Assign(targets=[ast.Tuple() as target], value=ast.Tuple() as value):
+            return beside(target, value, name)
     return None
 
 

@@ -10,7 +10,7 @@ from dpmigrate.facts.loops import BatchLoop
 from dpmigrate.facts.names import FunctionNode, position
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.randomness import draws, draws_itself
-from dpmigrate.facts.redrawn import Redrawn, can_be_taken_out, feeding, placed
+from dpmigrate.facts.redrawn import Redrawn, between, can_be_taken_out, feeding, placed
 
 if TYPE_CHECKING:
     from dpmigrate.facts.script import Script
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def drawn_for(script: Script, loop: BatchLoop) -> Iterator[Redrawn]:
     """The statements that draw for the batches of a loop that cuts them by hand, each once, but for those that do so already."""
-    if not any(p.cut for p in loop.picked) or not isinstance(loop.node, ast.For):
+    if not any(p.cut for p in loop.picked):
         return
     told: set[ast.AST] = set()
     for found in _found(script, loop):
@@ -28,28 +28,54 @@ def drawn_for(script: Script, loop: BatchLoop) -> Iterator[Redrawn]:
 
 
 def _found(script: Script, loop: BatchLoop) -> Iterator[Redrawn]:
-    assert isinstance(loop.node, ast.For)
     seen: set[ast.stmt] = {loop.node}
-    for n in walk(loop.node.iter):
+    over = [loop.node.iter] if isinstance(loop.node, ast.For) else []
+    for n in (n for made in over for n in walk(made)):
         if isinstance(n, ast.Call) and draws_itself(script.roles, n):
             yield Redrawn(n, "" if can_be_taken_out(script, n, loop.node) else "it stands in an expression")
-    for made in (loop.node.iter, *(p.rows for p in loop.picked)):
-        for stmt in feeding(script, made, seen):
+    made = [*over, *(p.rows for p in loop.picked)]
+    for expr in made:
+        for stmt in feeding(script, expr, seen):
             if draws(script.roles, stmt):
                 yield placed(script, stmt)
-        for function in sorted(_making(script, made), key=position):
+        for function in sorted(_making(script, expr), key=position):
             yield from (Redrawn(s) for s in _statements(function.body) if script.names.function(s) is function and _draws_itself(script, s))
+            yield from _in_heads(script, function)
+    for stmt in _asked(script, made):
+        if stmt not in seen and not script.meets(stmt):
+            seen.add(stmt)
+            yield placed(script, stmt)
+
+
+def _in_heads(script: Script, function: FunctionNode) -> Iterator[Redrawn]:
+    """The draws in the heads of a function's loops: ``for i in np.random.permutation(n)``."""
+    for loop in (n for n in walk(function) if isinstance(n, ast.For) and script.names.function(n) is function):
+        for call in (n for n in walk(loop.iter) if isinstance(n, ast.Call) and draws_itself(script.roles, n)):
+            yield Redrawn(call, "" if can_be_taken_out(script, call, loop) else "it stands in an expression")
+
+
+def _asked(script: Script, made: list[ast.expr]) -> Iterator[ast.stmt]:
+    """The statements between the epochs by which an object that hands out the batches draws their order anew: ``batches.shuffle()``."""
+    parts = (n for expr in made for n in walk(expr) if isinstance(n, ast.Name | ast.Attribute | ast.Subscript | ast.Call))
+    objects = {v for n in parts for v in script.values.eval(n) if v.kind == "object"}
+    for call in script.roles.calls if objects else ():
+        if isinstance(call.func, ast.Attribute) and objects & script.values.eval(call.func.value) and between(script, call) and draws(script.roles, call):
+            yield script.names.statement(call)
 
 
 def _making(script: Script, made: ast.expr) -> set[FunctionNode]:
     """The functions of the program that run while the loop asks for its next batch."""
     roles = script.roles
     found = {f for f in roles.all_entered(made) if not roles.inside_module(f) and not roles.reaches_backward(f) and f.name != "__init__"}
-    for v in roles.values.eval(made):
-        method = roles.values.defs.method(v.cls, "__iter__") if v.kind == "object" and v.cls is not None else None
-        if method is not None:
-            found |= {method, *roles.all_entered(method)}
-    return found
+    parts = {v for n in walk(made) if isinstance(n, ast.Name | ast.Attribute | ast.Subscript | ast.Call) for v in roles.values.eval(n)}
+    for n in (n for n in walk(made) if isinstance(n, ast.Name | ast.Attribute)):  # next(batches)
+        given = [v for key in roles.values.keys(n) for v in roles.written(key) if isinstance(v, ast.Call)]
+        found |= {f for v in given for f in roles.all_entered(v) if any(isinstance(y, ast.Yield | ast.YieldFrom) for y in walk(f))}
+    for cls in {v.cls for v in parts if v.kind == "object" and v.cls is not None}:
+        for name in ("__iter__", "__next__", "__getitem__"):
+            if (method := roles.values.defs.method(cls, name)) is not None:
+                found |= {method, *roles.all_entered(method)}
+    return {f for f in found if not roles.inside_module(f)}
 
 
 def _draws_itself(script: Script, stmt: ast.stmt) -> bool:

@@ -100,8 +100,9 @@ def of_data(roles: Roles, node: ast.AST, without: Iterable[ast.AST] = (), *, for
 
     ``without`` are expressions that will be alike on all ranks; shapes, lengths and devices count with ``form`` alone.
     """
+    picked = _picked(roles)
     for n, b in origins(roles, node, set(without), form=form):
-        if b is not None and b.value is not None and roles.loaders_of(b.value):
+        if n in picked or (b is not None and b.value is not None and roles.loaders_of(b.value)):
             return True
         if isinstance(n, ast.Call):
             drawn = roles.names.dotted(n.func) == "?.next"
@@ -155,9 +156,43 @@ def of_clock(roles: Roles, node: ast.AST) -> bool:
 
 
 def _evaluates(roles: Roles, call: ast.Call) -> bool:
-    """Whether the call goes through a loader and trains nothing."""
+    """Whether the call goes through a loader and trains nothing, or calls a model on what is no batch of a training that makes these by itself."""
     functions = roles.all_entered(call)
-    return any(roles.names.function(b.node) in functions for b in roles.batch_loops if not b.trains) and not roles.reaches_backward(call)
+    if not functions or roles.reaches_backward(call):
+        return False
+    if any(roles.names.function(b.node) in functions for b in roles.batch_loops if not b.trains):
+        return True
+    picked = _picked(roles)
+    measures = bool(picked) and any(roles.calls_model(f) and not roles.inside_module(f) for f in functions)
+    return measures and not _holds(roles, [*call.args, *(k.value for k in call.keywords), *functions], picked)
+
+
+def _picked(roles: Roles) -> set[ast.AST]:
+    """The training batches that the program picks or cuts by itself."""
+    return {p.rows for b in roles.train_loops for p in b.picked}
+
+
+def _holds(roles: Roles, nodes: list[ast.AST], picked: set[ast.AST]) -> bool:
+    """Whether a batch that is picked may go into one of the nodes, through variables, attributes and what callers give."""
+    seen: set[object] = set()
+    todo = list(nodes)
+    while todo:
+        n = todo.pop()
+        if n in picked:
+            return True
+        todo += children(n)
+        if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load):
+            for key in roles.values.keys(n):
+                todo += [] if key in seen else roles.written(key)
+                seen.add(key)
+        variable = roles.names.variable(roles.names.scope_of[n], n.id) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) else None
+        if variable is None or variable in seen:
+            continue
+        seen.add(variable)
+        for b in roles.names.bindings(*variable):
+            todo += [b.value] if b.how in ("assign", "aug", "for") and b.value is not None else []
+            todo += [e for e in roles.handed(b) if e is not None]
+    return False
 
 
 def _in_evaluation(roles: Roles, target: ast.AST, read: ast.AST) -> bool:

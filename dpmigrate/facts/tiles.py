@@ -61,12 +61,16 @@ def later(p: Poly, step: Poly) -> Poly:
 
 
 def poly(node: ast.expr, known: Mapping[str, Poly | None]) -> Poly | None:
-    """An expression of whole numbers; None where it is made of what is not known. ``known`` are variables that it is not to be told by their names."""
+    """An expression of whole numbers; None where it is made of what is not known. ``known`` are variables, and attributes as they are written, that it is
+    not to be told by their names.
+    """
     match node:
         case ast.Constant(value=int() as n) if not isinstance(n, bool):
             return number(n)
         case ast.Name(id=name) if name in known:
             return known[name]
+        case ast.Attribute() if (text := ast.unparse(node)) in known:
+            return known[text]
         case ast.UnaryOp(op=ast.USub(), operand=inner):
             p = poly(inner, known)
             return None if p is None else plus({}, p, -1)
@@ -79,8 +83,8 @@ def poly(node: ast.expr, known: Mapping[str, Poly | None]) -> Poly | None:
             return poly(inner, known)
         case ast.Call(func=ast.Name(id="min"), args=[one, other], keywords=[]) | ast.IfExp(body=one, orelse=other):
             return _counting([poly(one, known), poly(other, known)])
-    names = [n.id for n in walk(node) if isinstance(n, ast.Name) and n.id in known]
-    if any((p := known[name]) is None or counts(p) for name in names):
+    names = [ast.unparse(n) for n in walk(node) if isinstance(n, ast.Name | ast.Attribute)]
+    if any(name in known and ((p := known[name]) is None or counts(p)) for name in names):
         return None
     return {(ast.unparse(node),): 1}
 

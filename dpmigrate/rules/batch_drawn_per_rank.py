@@ -6,7 +6,8 @@ Training batches that are made without a DataLoader, of indices that are drawn f
 batch (`x, y = get_batch("train")`).
 
 Training batches that are cut one after the other of what the program has: `x[i : i + n]` in a loop that counts by n, also of an order that is drawn before
-(`x[order[i : i + n]]`), `order.split(n)`, lists of such batches, generators and classes of the program that hand them out.
+(`x[order[i : i + n]]`), `order.split(n)`, lists of such batches, generators and classes of the program that hand them out, also such as count by themselves
+(`self.at += n` in `__next__`), with `next(batches)`.
 
 Statements of the training loop, and of the loops round it, that draw such batches to evaluate on: `losses = estimate_loss()`.
 
