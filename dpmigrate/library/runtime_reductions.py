@@ -205,7 +205,10 @@ def made_of(wanted: Callable[[Placement], bool], what: str, gives: Placement) ->
             return given
         if not wanted(p):
             _note_whole(site, given)
-            return site.unknown(f"{site.word} of what is no {what}")
+            found = site.unknown(f"{site.word} of what is no {what}")
+            # the reason is what has made it so, and not what was put round it
+            since = next((d.origin for d in data(given) if d.placement.kind is Kind.PER_RANK and d.origin is not None), None)
+            return tuple(a._replace(origin=since) if since is not None and isinstance(a, Data) else a for a in found)
         return derivation.derived(site.word, gives, [given], site.node)
 
     return effect

@@ -93,3 +93,13 @@ def test_rows_that_a_loop_makes_as_long_as_the_longest(row: str) -> None:
 )
 def test_what_is_missing_of_a_given_size_is_the_sample_s_own(filled: str) -> None:
     assert not _said(f"return torch.tensor([{filled} for b in batch])", "200")
+
+
+@pytest.mark.parametrize("round_it", ["ddp.weighted_mean(loss, ddp.weight_of(x.long()))", "ddp.sum_term(loss)"])
+def test_what_is_put_round_such_a_loss_is_not_the_reason(round_it: str) -> None:
+    made = "return np.stack([np.pad(b, (0, n - len(b))) for b in batch])"
+    text = _PROGRAM.format(made=made, size="max(len(b) for b in batch)")
+    source = parse(text.replace("    loss.backward()", f"    loss = {round_it}\n        loss.backward()").encode(), "train.py")
+    assert isinstance(source, Source)
+    found = judge.faults(Program.of(source))
+    assert {f.established for f in found if "the loss is" in f.words and _WORDS in f.words} == {False}
