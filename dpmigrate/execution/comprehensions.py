@@ -39,12 +39,15 @@ class Partial:
     samples: bool = False
     #: how many there are, or no more, of one loop
     count: Count | None = None
+    #: which of its loops goes over the samples
+    over: int | None = None
 
     def and_(self, other: Partial) -> Partial:
         """Both together."""
         reasons = [p for p in (self.parted, other.parted) if p is not None]
         worse = next((p for p in reasons if not p.in_turn), reasons[0] if reasons else None)
-        return Partial(self.exact and other.exact, worse, self.samples or other.samples)
+        over = self.over if self.over is not None else other.over
+        return Partial(self.exact and other.exact, worse, self.samples or other.samples, over=over)
 
 
 class ComprehensionParts(OperatorParts):
@@ -78,14 +81,19 @@ class ComprehensionParts(OperatorParts):
         if kind == "set":
             found = [divergence.in_no_order(v) for v in found]
         exact = how.exact and (kind != "set" or len(found) < 2)
+        several, of_each = len(node.generators) > 1, False
         if how.samples:
             found = [samples.kept(v, node) for v in found]
+        if how.over is not None and several:
+            beside = self._reads_others(node, how.over, inner)
+            of_each = how.over == 0 and not beside and all(map(samples.is_one, (a for v in found for a in v)))
+            found = [samples.of_some(v, node) for v in found] if beside else found
         listed = self.listed(found, node, frame, exact=exact, kind=kind)
         if not exact:
             many = how.count if len(node.generators) == 1 else None
             counting.told(self, self.objects(listed)[0], many)
-        if how.samples and kind == "list" and len(node.generators) == 1:
-            number = placements.size(1) if how.parted is None else placements.SUM
+        if how.samples and kind == "list" and (not several or of_each):
+            number = placements.size(1) if how.parted is None and not several else placements.SUM
             count = value(Data("number", number, origin=Origin(node, samples.COUNTED)))
             self.heap.write((self.objects(listed)[0].number, LENGTH), count)
         elif how.parted is not None:
@@ -94,6 +102,16 @@ class ComprehensionParts(OperatorParts):
             count = value(Data("number", placement, origin=origin, turn=own))
             self.heap.write((self.objects(listed)[0].number, LENGTH), count)
         return listed
+
+    def _reads_others(self, node: Comprehension, over: int, frame: Frame) -> bool:
+        """Whether a comprehension by several loops, of which one goes over samples, reads anything of them beside the one that
+        this loop has. If it does not, and this is the first loop, its items are some of each sample, one sample after the other.
+        """
+        inside = [n for n in ast.walk(node) if isinstance(n, ast.Name | ast.arg)]
+        own = {n.id if isinstance(n, ast.Name) else n.arg for n in inside if isinstance(n, ast.arg) or isinstance(n.ctx, ast.Store)}
+        first = set(ast.walk(node.generators[over].iter))
+        read = [n for n in inside if isinstance(n, ast.Name) and n.id not in own and n not in first]
+        return any(self.depends(self.evaluate(n, frame)).kind not in placements.EQUAL for n in read)
 
     def _inner(self, node: Comprehension, frame: Frame) -> Frame:
         number = self.heap.number(("comprehension", id(node), frame.number))
@@ -179,7 +197,7 @@ class ComprehensionParts(OperatorParts):
         self.going.pop()
         going.ended(self, loop)
         self._over_sets.discard(generator.target)
-        return replace(out, count=counting.as_many(self, iterable))
+        return replace(out, count=counting.as_many(self, iterable), over=index if of_samples else out.over)
 
     def _kept(
         self,

@@ -179,6 +179,15 @@ def _so_far(a: Atom, node: ast.AST, fine: tuple[Kind, ...]) -> Atom:
     return a._replace(placement=placements.PER_RANK, origin=Origin(node, SOME_TURNS))
 
 
+def of_some(v: Value, node: ast.AST) -> Value:
+    """What is made of one sample and of others beside it, or of samples in another order."""
+    return normal(tuple(
+        a._replace(placement=placements.PER_RANK, turn=False, origin=Origin(node, SOME_TURNS))
+        if isinstance(a, Data) and a.placement.kind not in (*placements.EQUAL, Kind.UNKNOWN) else a
+        for a in v
+    ))  # fmt: skip
+
+
 def begun(v: Value) -> bool:
     """Whether a value may be what earlier turns have added up: a 0 beside it is where that began."""
     return any(isinstance(a, Data) and not a.turn and a.placement == placements.SUM for a in v)

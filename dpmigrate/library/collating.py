@@ -12,7 +12,7 @@ import ast
 from dpmigrate.execution import placements, samples
 from dpmigrate.execution.joins import join
 from dpmigrate.execution.machine import Machine
-from dpmigrate.execution.objects import Object
+from dpmigrate.execution.objects import LENGTH, Object
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import (
     NOTHING,
@@ -131,6 +131,10 @@ def _container(site: Site, a: Items, origin: Origin, place: object) -> Ref:
         at = field(kind, name)
         own = join(*((_own(site, b, origin, (place, n, i)),) for i, b in enumerate(held)))
         site.m.heap.write((made.number, at), held if _is_note(at) else own)
+    held = site.m.heap.read((made.number, LENGTH)) or NOTHING
+    if kind == "list" and (not held or data(held)):
+        # as many as that sample has, and another one has others
+        site.m.heap.write((made.number, LENGTH), value(Data("number", placements.PER_RANK, origin=origin)))
     return Ref(made.number)
 
 

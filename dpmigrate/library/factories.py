@@ -8,7 +8,7 @@ from dpmigrate.execution import derivation, placements
 from dpmigrate.execution.joins import join
 from dpmigrate.execution.objects import LENGTH
 from dpmigrate.execution.placements import Kind, Placement
-from dpmigrate.execution.samples import is_one
+from dpmigrate.execution.samples import COUNTED, is_one
 from dpmigrate.execution.values import (
     NOTHING,
     Atom,
@@ -276,8 +276,13 @@ def _filled_lists(site: Site, given: Value) -> bool:
     held = site.m.elements(given, site.node, site.frame) if any(o.kind == "list" for o in site.m.objects(given)) else NOTHING
     lists = [o for v in (given, held) for o in site.m.objects(v) if o.kind == "list"]
     lengths = [site.m.heap.read((o.number, LENGTH)) or NOTHING for o in lists]
-    by_all = any(filled_up(site.m, v) for v in lengths if not all(map(is_one, v)))
+    by_all = any(filled_up(site.m, v) for v in lengths if not all(is_one(a) or _several_of_each(a) for a in v))
     return by_all or (bool(assembled(site.m)) and is_filled_up(site.m) and any(_holds_more(site, a) for a in held))
+
+
+def _several_of_each(a: Atom) -> bool:
+    """Whether it is how many items there are in a list of some of each sample: they are put end to end, and none is filled up."""
+    return isinstance(a, Data) and a.placement == placements.SUM and a.origin is not None and a.origin.word == COUNTED
 
 
 def _holds_more(site: Site, a: Atom) -> bool:

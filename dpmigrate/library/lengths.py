@@ -66,7 +66,8 @@ def length(site: Site) -> Value:
         elif made is not None:
             held = site.m.count(made)
             said = site.m.library.method(site.m, atom, "__len__", Arguments(), site.node, site.frame)
-            of_all = held if samples.all_of_batch(site.m, made) else None
+            own = bool(held) and all(map(samples.is_one, held))  # a list of one sample
+            of_all = held if own or samples.all_of_batch(site.m, made) else None
             number = _counted(site, made)
             found.append(of_all or _samples_in(site, made) or held or said or number or SETTING)
         else:

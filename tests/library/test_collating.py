@@ -73,6 +73,30 @@ def test_samples_by_themselves(value: str) -> None:
     assert _given(f"{_STACKED}    return {value}") == ["rows(axis 0)"]
 
 
+_OF_FILE = "torch.ones(3) * i\n        y = [int(c) for c in open(f'labels/{i}').read()]"
+
+
+@pytest.mark.parametrize("made", [_OF_FILE, "torch.ones(3) * i\n        y = torch.load(f'{i}')", "torch.ones(3) * i\n        y = [[1, 2], [3]][i % 2]"])
+@pytest.mark.parametrize(
+    ("value", "lying"),
+    [
+        # some of each sample, one sample after the other
+        ("torch.tensor([t for s in samples for t in s['y']])", "rows(axis 0, ragged)"),
+        ("torch.tensor([t + 1 for s in samples for t in s['y']])", "rows(axis 0, ragged)"),
+        ("torch.tensor([len(s['y']) for s in samples])", "rows(axis 0)"),
+        ("torch.stack([s['x'] * k for k in range(2) for s in samples])", "rows(axis 0)"),
+        # of which something else of the batch decides
+        ("torch.tensor([t for s in samples for t in samples[0]['y']])", "per rank"),
+        ("torch.tensor([t for s in samples for r in samples for t in r['y']])", "per rank"),
+        ("torch.tensor([t - len(samples[0]['y']) for s in samples for t in s['y']])", "per rank"),
+        ("torch.stack([r['x'] * k for s in samples for k in range(2) for r in samples])", "per rank"),
+        ("torch.stack([r['x'] for s in samples for r in samples])", "per rank"),
+    ],
+)
+def test_lists_of_samples_end_to_end(value: str, lying: str, made: str) -> None:
+    assert _given(f"    return {value}", "{'x': x, 'y': y}", made) == [lying]
+
+
 def test_fields_of_samples_are_kept_apart() -> None:
     body = "    x = torch.stack([s['x'] for s in samples])\n    return x - x.mean(0), torch.tensor([s['y'] for s in samples])"
     assert _given(body, "{'x': x, 'y': i}") == ["per rank", "rows(axis 0)"]
