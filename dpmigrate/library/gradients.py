@@ -19,6 +19,7 @@ from dpmigrate.execution.values import (
     const,
     data,
     items,
+    origins,
     placement_of,
     value,
 )
@@ -30,11 +31,18 @@ from dpmigrate.library.sites import GRAD, Row, Site, prefixed
 _DOC = "https://docs.pytorch.org/docs/stable/autograd.html"
 #: a field of the process: the functions that each backward pass calls with a gradient
 _HOOKS = (PROCESS, "hooks of gradients")
+#: since when a value is what a backward pass has left in a tensor of the samples
+_OF_ANOTHER = "the gradient of the samples"
 
 
 def backward(site: Site) -> Value:
-    """``loss.backward()``: gradients come to everything that the loss has reached."""
+    """``loss.backward()``: gradients come to everything that the loss has reached. What is differentiated is the sum of
+    its elements, each times the one of ``gradient``, where that is given.
+    """
     loss = site.flat(site.get(0) or NOTHING)
+    factor = site.get(1, "grad_tensors" if site.receiver is None else "gradient") or NONE
+    if factor != NONE:
+        loss = _weighed(site, loss, site.flat(factor) or factor)
     site.event("backward", loss=loss)
     made = site.m.heap.new("backward", "backward", site.node, site.frame.context)
     site.m.heap.write((made.number, "loss"), loss)
@@ -47,6 +55,15 @@ def backward(site: Site) -> Value:
         made_by = site.m.call(value(hook), Arguments([given]), site.node, site.frame)
         site.event("hooked gradient", by=site.flat(made_by))
     return NONE
+
+
+def _weighed(site: Site, loss: Value, factor: Value) -> Value:
+    """The sum of a loss's elements, each times another number."""
+    if any(o.word == _OF_ANOTHER for d in data(factor) for o in origins(d.origin)):
+        # of a mean it is as many times larger as there are ranks: the sum over the samples is right then, and else it is not
+        return site.unknown("a backward pass that goes on from the gradient of another one")
+    made = arithmetic.binary("mul", loss, factor, site.node)
+    return tuple(a._replace(placement=placements.SUM, axes=0) if isinstance(a, Data) and a.placement.kind is Kind.ROWS else a for a in made)
 
 
 def hooked(site: Site) -> Value:
@@ -66,7 +83,7 @@ def gradient(site: Site) -> Value:
     p = placements.elementwise([placement_of(site.flat(inputs)), placement_of(site.flat(outputs))])
     rows = rows_of(site.flat(inputs))
     placement = rows.placement if rows is not None else p
-    made = derivation.derived("grad", placement, [site.flat(inputs), site.flat(outputs)], site.node)
+    made = derivation.derived(_OF_ANOTHER if rows is not None else "grad", placement, [site.flat(inputs), site.flat(outputs)], site.node)
     return items([made])
 
 
@@ -78,7 +95,8 @@ def grad_of(site: Site) -> Value:
             if any(site.m.heap.read((n, "grad")) for n in sorted(owned(site.m, number))):
                 found.append(value(Data("tensor", placements.UNIFORM, origin=Origin(site.node, "gradient"), axes=d.axes)))
         if not d.reached:
-            found.append(value(d._replace(gradient="none")))
+            since = Origin(site.node, _OF_ANOTHER, d.origin) if d.placement.kind is Kind.ROWS else d.origin
+            found.append(value(d._replace(gradient="none", origin=since)))
     return join(*found) or NONE
 
 
