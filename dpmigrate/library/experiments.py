@@ -9,12 +9,16 @@ https://aimstack.readthedocs.io/, https://clear.ml/docs/, https://github.com/fos
 from __future__ import annotations
 
 from dpmigrate.execution import placements
+from dpmigrate.execution.objects import ELEMENTS
 from dpmigrate.execution.values import (
     NOTHING,
+    Atom,
+    Const,
     Data,
     Foreign,
     Method,
     Origin,
+    Setting,
     Value,
     value,
 )
@@ -29,7 +33,9 @@ _OWN = "id name dir url path hash run_id experiment_id info project_name key sys
 
 
 def run(site: Site) -> Value:
-    """``wandb.init(config=…)``: a run, also as ``wandb.run``; its configuration is a setting."""
+    """``wandb.init(config=…)``: a run, also as ``wandb.run``; its configuration is a setting, which is what it is given unless
+    a sweep says something else (https://docs.wandb.ai/guides/track/config/).
+    """
     made = site.ref("run")
     top = site.name.partition(".")[0]
     config = site.arguments.keywords.get("config") or NOTHING
@@ -37,11 +43,30 @@ def run(site: Site) -> Value:
     for o in site.m.objects(made):
         site.m.heap.write((o.number, "config"), settings)
     _keep(site, settings, config)
+    for o in site.m.objects(settings):
+        for name, held in _given(site, config).items():
+            site.m.heap.write((o.number, name), tuple(dict.fromkeys(_by_default(site, name, a) for a in held)))
     library = site.m.heap.number(Foreign(top))
     if top == "wandb":
         site.m.heap.write((library, "run"), made)
         site.m.heap.write((library, "config"), settings)
     return made
+
+
+def _given(site: Site, config: Value) -> dict[str, Value]:
+    """What a configuration holds under names, where it is one dictionary, or the options of one program."""
+    made = site.m.object(config[0]) if len(config) == 1 else None
+    if made is None or made.kind not in ("dict", "namespace") or any(site.m.heap.read((made.number, n)) for n in (ELEMENTS, "*")):
+        return {}
+    fields = [(n.value if isinstance(n, Const) else n, held) for n, held in site.m.heap.names(made.number)]
+    plain = (Const, Setting, Data)
+    return {n: v for n, v in fields if isinstance(n, str) and n.isidentifier() and v and all(isinstance(a, plain) for a in v)}
+
+
+def _by_default(site: Site, name: str, atom: Atom) -> Atom:
+    """A setting that has a value unless somebody chooses another one."""
+    chosen = isinstance(atom, Const) and atom.value is not None and not site.m.by_default
+    return Setting(name, atom) if chosen and isinstance(atom, Const) else atom
 
 
 def _keep(site: Site, settings: Value, config: Value) -> None:

@@ -189,7 +189,13 @@ def settings(site: Site) -> Value:
     if not made or any(o.kind != ANY for o in made):
         return decided(site)
     met(site)
-    return site.ref(ANY)
+    given = site.ref(ANY)
+    if len(made) == 1:
+        for name, held in list(site.m.heap.names(made[0].number)):
+            held = site.m.bound(held)
+            if isinstance(name, str) and name.isidentifier() and held and all(isinstance(a, Const | Setting) for a in held):
+                site.m.heap.write((site.m.objects(given)[0].number, name), held)
+    return given
 
 
 def made_of(wanted: Callable[[Placement], bool], what: str, gives: Placement) -> Effect:

@@ -88,6 +88,25 @@ def test_where_a_setting_comes_from_says_how_it_lies(text: str, wanted: str) -> 
     assert placed(executed(BEFORE + text), "x") == wanted
 
 
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("wandb.init(config={'lr': 0.1})\nx = wandb.config.lr", [0.1]),
+        ("d = {'lr': 0.1}\nd['n'] = 3\nwith wandb.init(config=d) as r:\n    x = r.config.n", [3]),
+        ("x = ddp.main_settings(wandb.init(config={'lr': 0.1}).config).lr", [0.1]),
+        ("import argparse\np = argparse.ArgumentParser()\np.add_argument('--n', default=4)\nwandb.init(config=vars(p.parse_args()))\nx = wandb.config.n", [4]),
+        # not known to be what it is given
+        ("d = {'lr': 0.1}\nd.update(OmegaConf.load('a'))\nwandb.init(config=d)\nx = wandb.config.lr", []),
+        ("wandb.init(config={'lr': 0.1})\nx = wandb.config.other", []),
+        ("wandb.init()\nx = wandb.config.lr", []),
+    ],
+)
+def test_the_settings_of_a_run_are_those_that_it_is_given_unless_a_sweep_chooses(text: str, wanted: list[object]) -> None:
+    found = held(executed(BEFORE + text), "x")
+    assert [a.default.value for a in found if isinstance(a, Setting) and a.default] == wanted
+    assert not any(isinstance(a, Const) for a in found)
+
+
 def test_a_parser_of_data_classes_makes_them() -> None:
     text = """\
 @dataclasses.dataclass
