@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from dpmigrate.facts.names import Names, last
 from dpmigrate.facts.nodes import children
+from dpmigrate.library.file_changes import FILE_CHANGES
 from dpmigrate.library.waiting import WAITING
 from dpmigrate.spelt_paths import COMMANDS
 
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
 
 TRACKERS = ("wandb.", "mlflow.", "comet_ml.", "neptune.", "clearml.", "swanlab.", "tensorboard_logger.", "sacred.observers.")
 _FILE_FUNCTIONS = frozenset(
-    {f"shutil.{n}" for n in ("copyfile", "copy", "copy2", "copytree", "move", "rmtree", "make_archive")}
-    | {f"os.{n}" for n in ("remove", "unlink", "rename", "renames", "replace", "rmdir", "symlink", "link", "removedirs", "mknod", "mkfifo", "truncate")}
+    FILE_CHANGES
+    | {"shutil.make_archive"}
     | (COMMANDS - {"os.popen", "subprocess.check_output"})  # those are asked for what they print
     | {f"numpy.{n}" for n in ("save", "savez", "savez_compressed", "savetxt")}
     | {f"matplotlib.pyplot.{n}" for n in ("savefig", "imsave")}
@@ -48,7 +49,7 @@ _FILE_METHODS_OF = {
     ),
 }
 #: methods of paths, whatever a path is made of: of other things they have other arguments
-_METHODS_OF_PATHS = {"rename": 1, "replace": 1, "touch": 0}
+_METHODS_OF_PATHS = {"rename": 1, "replace": 1, "touch": 0, "chmod": 1}
 _PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm", ".pgm", ".ico", ".pdf", ".eps")
 #: files that no disk has
 _IN_MEMORY = ("io.BytesIO", "io.StringIO")

@@ -153,8 +153,7 @@ socket.setdefaulttimeout cProfile.run
 ssl.create_default_context colorama.init colorama.deinit urllib.request.install_opener
 """, none, source=_DOC),
     Row("""
-os.link os.truncate os.chown os.removedirs os.utime os.mkfifo shutil.unpack_archive
-shutil.make_archive shutil.chown shutil.copystat shutil.copymode urllib.request.urlretrieve
+os.utime shutil.unpack_archive shutil.make_archive urllib.request.urlretrieve
 gdown.download wget.download gdown.download_folder nltk.download
 """, files_changed, source=_DOC),
     Row("traceback.print_stack traceback.print_exception traceback.print_tb logging.fatal"

@@ -28,6 +28,7 @@ from dpmigrate.execution.values import (
 from dpmigrate.library import streams
 from dpmigrate.library.builtins import ended, opened, printed
 from dpmigrate.library.effects import coupled, none, number, plain, same, uniform
+from dpmigrate.library.file_changes import FILE_CHANGES
 from dpmigrate.library.sites import Effect, Row, Site, methods, prefixed
 from dpmigrate.library.writers import written
 
@@ -230,12 +231,8 @@ sys.stdout.flush sys.stderr.flush sys.setrecursionlimit faulthandler.enable
 multiprocessing.freeze_support multiprocessing.set_start_method resource.setrlimit
 os.environ.__setitem__ csv.field_size_limit sys.stdout.close readline.parse_and_bind os.kill
 """, none, source=_DOC),
-    Row("""
-os.remove os.removedirs os.rename os.renames os.replace os.rmdir os.unlink os.link os.symlink
-os.chmod os.mknod os.mkfifo os.truncate
-shutil.copy shutil.copyfile shutil.copyfileobj shutil.rmtree shutil.move shutil.copytree
-shutil.copy2
-""", files_changed, source=_DOC),
+    Row(" ".join(sorted(FILE_CHANGES)), files_changed, source=_DOC),
+    Row("shutil.copyfileobj", files_changed, source=_DOC),
     Row("""
 logging.info logging.debug logging.warning logging.error logging.critical logging.exception
 logging.log logging.warn sys.stdout.writelines

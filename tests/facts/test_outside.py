@@ -36,7 +36,7 @@ def test_files_stay_as_they_are(expression: str) -> None:
 
 @pytest.mark.parametrize(
     "expression",
-    ["np.save('a', x)", "plt.savefig('a')", "path.write_text('a')", "path.rename('b')", "cv2.imwrite('a.png', x)", "os.mknod('a')", "os.truncate('a', 3)"],
+    ["np.save('a', x)", "plt.savefig('a')", "path.write_text('a')", "path.rename('b')", "cv2.imwrite('a.png', x)", "os.mknod('a')", "os.chmod('a', 0o755)", "path.chmod(0o755)", "shutil.copymode(a, b)", "os.truncate('a', 3)"],
 )
 def test_files_change(expression: str) -> None:
     found, call = _ask(expression)
