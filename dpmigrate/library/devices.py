@@ -53,11 +53,13 @@ def current(site: Site) -> Value:
     return NONE
 
 
-def placed(site: Site) -> None:
+def placed(site: Site, given: Value | None = None) -> None:
     """Records a GPU that is named by its number, as a constant or as the default of an option:
-    ``x.to("cuda:1")``, ``model.cuda(args.gpu)``.
+    ``x.to("cuda:1")``, ``model.cuda(args.gpu)``. ``given``: what names the device, if not any
+    argument may.
     """
-    numbered = tuple(a for a in site.arguments.joined() or NOTHING if _is_numbered(a))
+    given = site.arguments.joined() if given is None else given
+    numbered = tuple(a for a in given or NOTHING if _is_numbered(a))
     if numbered:
         site.event("numbered device", device=numbered)
 

@@ -53,10 +53,10 @@ def saved(site: Site) -> Value:
 
 def loaded(site: Site) -> Value:
     """``torch.load(path)``: of another file for each sample another value."""
-    placed(site)
     path = site.get(0, "f") or NOTHING
     given = site.arguments
     where = given.get(1, "map_location") or NONE
+    placed(site, (*where, *given.keywords.get("device", NOTHING)))
     hidden = site.word != "load" or "jit" in site.name or given.star or given.stars
     site.event("load", path=path, where=SETTING if hidden else where)
     return site.ref("opaque") if site.m.depends(path).kind in placements.EQUAL else plain(site)

@@ -892,6 +892,12 @@ def test_a_gpu_with_a_number_is_that_of_all_ranks(device: str, right: bool, move
     assert {name for name, _ in judged(text)} == (set() if right else {devices.NAME})
 
 
+@pytest.mark.parametrize(("given", "right"), [("0, map_location='cpu'", True), ("'a.pt', map_location='cuda:0'", False), ("'a.pt', 'cuda:1'", False)])
+def test_a_file_of_a_number_is_no_gpu(given: str, right: bool) -> None:
+    text = RIGHT.replace("    torch.manual_seed(0)\n", f"    torch.manual_seed(0)\n    state = torch.load({given})\n")
+    assert {name for name, _ in judged(text)} == (set() if right else {devices.NAME})
+
+
 @pytest.mark.parametrize(
     ("asked", "right"),
     [
