@@ -37,10 +37,13 @@ def cuts(roles: Roles, loop: Loop, around: Iterable[Loop]) -> tuple[Pick, ...]:
     return tuple(sorted(found, key=lambda p: position(p.rows)))
 
 
-def in_the_way(roles: Roles, loop: Loop, around: Iterable[Loop]) -> ast.AST | None:
-    """What of a loop that cuts its batches by hand may have the length of the whole batch, or goes by another part of the data."""
+def in_the_way(roles: Roles, loop: Loop, around: Iterable[Loop]) -> tuple[ast.AST, bool] | None:
+    """What of a loop that cuts its batches by hand may have the length of the whole batch, or goes by another part of the data; with it whether it takes
+    rows of data that are made anew while training runs.
+    """
     found, rows, at = _found(roles, loop)
-    return _in_the_way(roles, loop, around, rows, at, found) if found else None
+    node = _in_the_way(roles, loop, around, rows, at, found) if found else None
+    return (node, node is made_anew(roles, loop, around, found)) if node is not None else None
 
 
 def _found(roles: Roles, loop: Loop) -> tuple[list[Pick], Rows, Turn]:

@@ -127,8 +127,10 @@ class _Search:
             out[node] = None
             for n in walk(node):
                 if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load):
-                    bound = self.names.bindings(self.names.scope_of[n], n.id)
+                    bound = list(self.names.bindings(self.names.scope_of[n], n.id))
                     todo += [b.value for b in bound if b.how == "assign" and isinstance(b.value, ast.expr) and self._inside(b.target)]
+                    given = [e for b in bound if b.how == "param" for e in self.roles.handed(b)]
+                    todo += [e for e in given if e is not None and self._inside(e)]
                 elif isinstance(n, ast.Call):
                     for function, _ in self.roles.values.targets(n):
                         if not self.roles.inside_module(function):
@@ -192,6 +194,8 @@ class _Search:
         what = short(expr)
         roots = (root for n in walk(expr) if isinstance(n, ast.Name | ast.Attribute) for root in self.roles.roots(n))
         made = [expr, *(stmt.value for key, _ in roots for stmt in self.roles.writes(key) if isinstance(stmt, ast.Assign))]
+        own = (f for v in list(made) if isinstance(v, ast.Call) for f, _ in self.roles.values.targets(v))
+        made += [behind(self.roles, r.value) for f in own for r in self.names.returns(f) if r.value is not None]
         for value in made:
             for dotted in (self.names.dotted(n) for n in walk(value) if isinstance(n, ast.Name | ast.Attribute)):
                 for beginning, library in LIBRARIES.items():

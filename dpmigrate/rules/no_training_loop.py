@@ -97,7 +97,7 @@ _SAID = {
     ),
     "library": ("the loop goes over {what}, batches of {by}, which no DistributedSampler divides", ""),
     "own": (
-        "the loop goes over {what}, an object of {by}, and not over a DataLoader itself",
+        "the loop goes over {what}, an object of {by}, and not over a DataLoader itself{beside}",
         "loop over the DataLoader, and do in the loop what {by} does with each batch",
     ),
     "chained": (
@@ -108,7 +108,7 @@ _SAID = {
         "the loop goes over {what}, which leaves out batches of a loader or turns them round, and may do so differently on every rank",
         "loop over the loader itself; its first n batches are itertools.islice(loader, n)",
     ),
-    "made": ("the program makes its samples itself, by {made}", "make one sample in the __getitem__ of a Dataset, and loop over a DataLoader of it"),
+    "made": ("the program makes its samples itself, by {made}{beside}", "make one sample in the __getitem__ of a Dataset, and loop over a DataLoader of it"),
     "drawn": (
         "each batch comes from {what}, which code outside of this program draws by itself",
         "give what it does for one sample to the __getitem__ of a Dataset, and loop over a DataLoader of it",
@@ -217,7 +217,11 @@ def _beside(script: Script, backward: ast.Call) -> str:
     """What keeps the batches from being divided where they are cut."""
     around = list(rounds(script.roles, backward))
     found = next((n for loop in around if (n := in_the_way(script.roles, loop, around)) is not None), None)
-    return f", and {short(found)} ({script.where(found)}) may go with the whole batch" if found is not None else ""
+    if found is None:
+        return ""
+    node, anew = found
+    why = "takes its samples of data that are made anew while training runs, of which each rank may have others" if anew else "may go with the whole batch"
+    return f", and {short(node)} ({script.where(node)}) {why}"
 
 
 def _place(script: Script, found: Feed, backward: ast.Call) -> str:

@@ -217,3 +217,23 @@ def test_long_expressions_are_cut_short() -> None:
     text = short(ast.parse("f(" + ", ".join(f"a{i}" for i in range(40)) + ")", mode="eval").body)
     assert len(text) <= 60
     assert text.endswith(" …")
+
+
+def test_a_library_that_a_function_of_the_program_asks() -> None:
+    """The step is a function that is given the batch, and the batches are what a function returns."""
+    found = _feed(
+        """
+        from torchtext.data import BucketIterator
+        def buckets(rows):
+            made = BucketIterator(rows, batch_size=8)
+            return made
+        def step(a, b):
+            loss = criterion(model(a), b)
+            loss.backward()
+            optimizer.step()
+        it = buckets(x)
+        for batch in it:
+            step(a=batch.src, b=batch.trg)
+        """
+    )
+    assert (found.kind, found.what, found.by) == ("library", "it", "torchtext")

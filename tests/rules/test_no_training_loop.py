@@ -241,3 +241,43 @@ def test_the_words_are_about_what_is_used() -> None:
     text = top + "class Trainer(data.Base):\n" + "".join(f"    {line}\n" for line in (spare + used).splitlines()).replace("(batches)", "(self, batches)") + "Trainer().fit(data.stream())\n"
     (message,) = [f.message for f in findings(text) if f.code == "DPM901"]
     assert "nothing in this program calls" not in message
+
+
+_HANDED_OUT = """\
+import torch
+from torch import nn
+
+data = torch.randn(64, 8)
+model = nn.Linear(8, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+class Batches:
+    def __init__(self, rows):
+        self.rows = rows
+    def __iter__(self):
+        for i in range(0, len(self.rows), 8):
+            yield self.rows[i : i + 8]
+made = Batches(data)
+for epoch in range(2):
+    {epoch}
+    for {head}:
+        {first}
+        loss = model(x).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("head", "first", "epoch", "words"),
+    [
+        ("x in made", "if len(x) < 8:\n            continue", "pass", "an object of Batches, and not over a DataLoader itself, and len(x) < 8 (line 17) may go with the whole batch"),
+        (
+            "i in range(0, 64, 8)", "x = data[order[i : i + 8]]", "order = torch.randperm(64); data = torch.randn(64, 8)",
+            "takes its samples of data that are made anew while training runs, of which each rank may have others",
+        ),
+    ],
+)  # fmt: skip
+def test_what_keeps_batches_that_are_cut_from_being_divided(head: str, first: str, epoch: str, words: str) -> None:
+    told = next(f for f in findings(_HANDED_OUT.format(head=head, first=first, epoch=epoch)) if f.code == "DPM901")
+    assert words in told.message
