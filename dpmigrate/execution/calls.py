@@ -11,7 +11,7 @@ from dpmigrate.execution.arguments import Arguments, fits
 from dpmigrate.execution.instances import InstanceParts
 from dpmigrate.execution.joins import join
 from dpmigrate.execution.machine import Frame
-from dpmigrate.execution.objects import ELEMENTS, OF_A_LIBRARY, Object
+from dpmigrate.execution.objects import ELEMENTS, ENDS, OF_A_LIBRARY, PLAIN, Object
 from dpmigrate.execution.values import (
     NONE,
     NOTHING,
@@ -22,6 +22,7 @@ from dpmigrate.execution.values import (
     Data,
     Differs,
     Foreign,
+    Items,
     Method,
     Ref,
     Setting,
@@ -38,6 +39,14 @@ from dpmigrate.execution.values import (
 _ASKS = frozenset(
     f"builtins.{name}" for name in ("callable", "isinstance", "issubclass", "id", "hash", "type", "hasattr")
 )
+
+
+def _lacking(kind: str, name: str) -> str:
+    """What is told of a method that Python's own containers do not have; '' where they have it, or
+    it is one of something else.
+    """
+    lacks = kind in PLAIN and name.isidentifier() and not any(hasattr(t, name) for t in PLAIN[kind])
+    return f"a {kind} has no {name}(), {ENDS}" if lacks else ""
 
 
 class CallParts(InstanceParts):
@@ -196,7 +205,8 @@ class CallParts(InstanceParts):
             return self._of_object_itself(atom.receiver, atom.name, arguments, node, frame)
         if isinstance(atom.receiver, Const | Setting) or made is None:
             operands = [value(atom.receiver), *arguments.all()]
-            return self.opaque_result(operands, word, node, frame)
+            why = _lacking("tuple", atom.name) if isinstance(atom.receiver, Items) else ""
+            return self.opaque_result(operands, word, node, frame, why)
         return self.unknown_call(word, arguments, node, frame, receiver=made)
 
     def _of_object_itself(
@@ -259,6 +269,8 @@ class CallParts(InstanceParts):
         """
         cls = self.class_of(receiver) if receiver is not None else None
         word = name.removeprefix(".")
+        if receiver is not None and receiver.name == receiver.kind and (lacking := _lacking(receiver.kind, word)):
+            return lacking
         if receiver is None or cls is None or receiver.kind != "instance" or word not in self.bindable:
             return f"no table has {name}"
         bases = (self.library.kinds(f) for f in cls.extra.foreign)

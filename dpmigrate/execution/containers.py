@@ -267,11 +267,14 @@ class ContainerParts(AttributeStoreParts):
     def yielded(self, made: Object, node: ast.AST, frame: Frame) -> Value:
         """What a generator gives; the parts that call functions define it."""
 
-    def opaque_result(self, operands: list[Value], word: str, node: ast.AST, frame: Frame) -> Value:
+    def opaque_result(
+        self, operands: list[Value], word: str, node: ast.AST, frame: Frame, why: str = ""
+    ) -> Value:
         """What an operation gives that no table knows: plain data if all operands are uniform."""
         if any(self.depends(v).kind not in placements.EQUAL for v in operands):
-            self.trace.miss(f"no table has {word}", node, frame.context)
-            return unknown(f"no table has {word}", node)
+            why = why or f"no table has {word}"
+            self.trace.miss(why, node, frame.context)
+            return unknown(why, node)
         return SETTING
 
     def only_sets(self, v: Value) -> bool:

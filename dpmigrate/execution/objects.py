@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter, OrderedDict, deque
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any
 
 from dpmigrate.execution.values import Unbound, Value
 
+#: what containers of Python may be, by the kind of their objects
+PLAIN: dict[str, tuple[type, ...]] = {
+    "list": (list, deque), "dict": (dict, Counter, OrderedDict), "tuple": (tuple,), "set": (set, frozenset),
+}  # fmt: skip
+#: what is said of an operation that fails whatever the ranks do
+ENDS = "so that the program ends here on one process too"
 #: a place in the store: (owner, name)
 Location = tuple[int, Hashable]
 Delta = dict[Location, Value | None]

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from dpmigrate.execution import placements
 from dpmigrate.execution.engine import Execution
+from dpmigrate.execution.objects import ENDS
 from dpmigrate.judge import (
     assumed,
     backwards,
@@ -102,14 +103,14 @@ class Judgement:
     @property
     def doubts(self) -> tuple[str, ...]:
         """What is not established of the training and of what it tells, with the lines of the
-        result.
+        result; first what fails on one process too.
         """
         wanted = (
             given.FAILS, wrapped.NAME, sharded.NAME, totals.NAME, totals.COUPLED, totals.APART, parted.NAME,
             streams.NAME, streams.SEEDS, statistics.NAME, files.NAME, own_totals.NAME, carried.NAME,
         )  # fmt: skip
         found = (f for f in self.faults if not f.established and f.invariant in wanted)
-        return tuple(dict.fromkeys(f"{f.place}: {f.words}" for f in found))
+        return tuple(dict.fromkeys(f"{f.place}: {f.words}" for f in sorted(found, key=lambda f: ENDS not in f.words)))
 
 
 def judged(

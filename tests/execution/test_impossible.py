@@ -313,3 +313,22 @@ def test_of_several_objects_those_that_have_been_given_an_attribute_are_left() -
 def test_an_attribute_that_the_others_may_have(wide: str, after: str) -> None:
     m = executed(_HEAD + _SETTINGS.format(wide=wide, after=after))
     assert held(m, "width") != const(5)
+
+
+@pytest.mark.parametrize(
+    ("read", "told"),
+    [
+        ("pair.to('cpu')", "a tuple has no to(), so that the program ends here on one process too"),
+        ("[x].to('cpu')", "a list has no to(), so that the program ends here on one process too"),
+        ("{'a': x}.detach()", "a dict has no detach(), so that the program ends here on one process too"),
+    ],
+)
+def test_what_no_container_has_is_told_as_the_end(read: str, told: str) -> None:
+    m = executed(_HEAD + f"pair = (x, y)\nfound = {read}")
+    assert told in repr(held(m, "found"))
+
+
+@pytest.mark.parametrize("read", ["deque([x]).extendleft([y])", "Counter([x]).most_common()", "OrderedDict(a=x).move_to_end('a')"])
+def test_other_containers_have_more(read: str) -> None:
+    m = executed(_HEAD + f"from collections import Counter, OrderedDict, deque\nfound = {read}")
+    assert "one process too" not in repr(held(m, "found"))
