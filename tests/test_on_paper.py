@@ -155,12 +155,12 @@ def test_what_is_not_established_is_refused_or_told(tmp_path: Path, unproven: bo
     assert path.read_bytes() == before
     if not unproven:
         assert outcome.status is Status.REFUSED
-        assert ": no table has elsewhere.unseen, " in outcome.reason
+        assert ": what elsewhere.unseen gives is not known, " in outcome.reason
         assert "(--unproven)" in outcome.reason
     else:
         assert outcome.status is Status.CHANGED
         (told,) = [n for n in outcome.notes if n.startswith("Not established")]
-        assert ": no table has elsewhere.unseen, " in told
+        assert ": what elsewhere.unseen gives is not known, " in told
 
 
 TWO = """\
@@ -311,7 +311,7 @@ def test_a_loss_that_is_shown_to_be_a_mean_is_no_coupled_one(tmp_path: Path, val
     assert ("DPM303" in codes(outcome)) is (status is Status.REFUSED)
 
 
-@pytest.mark.parametrize(("value", "why"), [("unseen(a, b)", "no table has elsewhere.unseen"), ("nn.functional.dropout(a @ b.t()).mean()", "a rank's loss may be no mean")])
+@pytest.mark.parametrize(("value", "why"), [("unseen(a, b)", "what elsewhere.unseen gives is not known"), ("nn.functional.dropout(a @ b.t()).mean()", "a rank's loss may be no mean")])
 def test_a_refused_loss_comes_with_what_its_execution_says(tmp_path: Path, value: str, why: str) -> None:
     path = tmp_path / "train.py"
     imported = UNSEEN + BY_NAME.format(value=value)

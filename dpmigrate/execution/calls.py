@@ -11,7 +11,7 @@ from dpmigrate.execution.arguments import Arguments, fits
 from dpmigrate.execution.instances import InstanceParts
 from dpmigrate.execution.joins import join
 from dpmigrate.execution.machine import Frame
-from dpmigrate.execution.objects import ELEMENTS, ENDS, OF_A_LIBRARY, PLAIN, Object
+from dpmigrate.execution.objects import ELEMENTS, ENDS, OF_A_LIBRARY, PLAIN, Object, not_known
 from dpmigrate.execution.values import (
     NONE,
     NOTHING,
@@ -257,7 +257,7 @@ class CallParts(InstanceParts):
             if receiver is not None and receiver.kind not in ("class", "function", "pymodule"):
                 self.heap.widen((receiver.number, ELEMENTS), result)
             return result
-        self.trace.miss(f"no table has {name}", node, frame.context)
+        self.trace.miss(not_known(name), node, frame.context)
         made = self.heap.new("opaque", name, node, frame.context)
         if all(isinstance(a, Const | Setting | Foreign) for v in operands for a in v):
             made.marks.add(OF_A_LIBRARY)
@@ -272,10 +272,10 @@ class CallParts(InstanceParts):
         if receiver is not None and receiver.name == receiver.kind and (lacking := _lacking(receiver.kind, word)):
             return lacking
         if receiver is None or cls is None or receiver.kind != "instance" or word not in self.bindable:
-            return f"no table has {name}"
+            return not_known(name)
         bases = (self.library.kinds(f) for f in cls.extra.foreign)
         own = not cls.extra.unknown and all(kinds == {"module"} for kinds in bases)
-        return f"{receiver.name} has no attribute {word} here" if own else f"no table has {name}"
+        return f"{receiver.name} has no attribute {word} here" if own else not_known(name)
 
     def _callbacks(self, arguments: Arguments, node: ast.AST, frame: Frame) -> None:
         """Functions that unknown code is given may be called, with what nobody knows."""

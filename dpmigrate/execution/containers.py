@@ -11,7 +11,7 @@ from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.attribute_assignment import AttributeStoreParts
 from dpmigrate.execution.joins import join
 from dpmigrate.execution.machine import Frame
-from dpmigrate.execution.objects import ELEMENTS, KEYS, LENGTH, ORDER, Object
+from dpmigrate.execution.objects import ELEMENTS, KEYS, LENGTH, ORDER, Object, not_known
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.trace import Parting
 from dpmigrate.execution.values import (
@@ -272,7 +272,7 @@ class ContainerParts(AttributeStoreParts):
     ) -> Value:
         """What an operation gives that no table knows: plain data if all operands are uniform."""
         if any(self.depends(v).kind not in placements.EQUAL for v in operands):
-            why = why or f"no table has {word}"
+            why = why or not_known(word)
             self.trace.miss(why, node, frame.context)
             return unknown(why, node)
         return SETTING

@@ -83,3 +83,10 @@ OF_ONE_STATEMENT = (*WEAK, "slice", "iterator", "bar", "backward")
 RESULTS = ("output",)
 #: objects that do not keep alive what they go over
 PASSING = "iterator"
+
+
+def not_known(word: str) -> str:
+    """What is told where no table says what an operation gives: a function by its name, a method by
+    its name behind a dot.
+    """
+    return f"what {'a ' if word in ('call', 'count') else ''}{word}{'()' if word.startswith('.') else ''} gives is not known"
