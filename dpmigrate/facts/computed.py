@@ -38,6 +38,12 @@ def imported(call: ast.Call, tree: ast.Module) -> tuple[str, ...] | None:
     return words if any(words) and (not words[0] or known == len(words[0]) or known >= _BEGINNING) else None
 
 
+def form(node: ast.expr, tree: ast.Module) -> re.Pattern[str] | None:
+    """The form of a name that the program computes: ``f"{args.data}_loader"`` is whatever ends so; None where nothing of it is known."""
+    pieces = list(_pieces(node, tree, _DEPTH))
+    return re.compile("".join(".*" if p is None else re.escape(p) for p in pieces)) if any(pieces) else None
+
+
 def _pieces(node: ast.expr, tree: ast.Module, depth: int) -> Iterator[str | None]:
     """The text that an expression is made of; None for what is not known."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from dpmigrate.facts.computed import imported
+from dpmigrate.facts.computed import form, imported
 from dpmigrate.facts.definitions import arguments
 from dpmigrate.facts.names import FunctionNode, last
 from dpmigrate.facts.objects import NONE, Key, Val, Vals
@@ -92,7 +92,10 @@ class Lookups:
         """What the modules hold under a name: one, or, where it is computed, any of their classes and functions."""
         if isinstance(key, ast.Constant):
             return NONE.union(*(self._member(m, str(key.value)) for m in modules))
-        return self._classes([d for m in modules for d in self._public(m, node)]).union(
+        tree = self._names.module_of(node).node
+        like = form(key, tree) if isinstance(tree, ast.Module) else None
+        fitting = [d for m in modules for d in self._public(m, node, like)] if like is not None else []
+        return self._classes(fitting or [d for m in modules for d in self._public(m, node)]).union(
             *(self._handed_on(m) for m in modules if m is not self._names.module_of(node))
         )
 
@@ -123,12 +126,14 @@ class Lookups:
             out |= {Val("object", call, cls=v.cls)} if v.cls is not None else frozenset(self._values.returns.get(v.node, ()))
         return out
 
-    def _public(self, module: Scope, node: ast.AST) -> list[_Definition]:
-        """The classes and functions that a module offers; of the node's own module the classes of modules alone, since the rest is the program itself."""
+    def _public(self, module: Scope, node: ast.AST, like: re.Pattern[str] | None = None) -> list[_Definition]:
+        """The classes and functions that a module offers, under names of a form; where that is not known, of the node's own module the classes of modules
+        alone, since the rest is the program itself.
+        """
         names = {*module.bindings, *(n for s in self._names.imported.stars(module) for n in s.bindings)}
-        own = self._names.module_of(node) is module
+        own = self._names.module_of(node) is module and like is None
         out: list[_Definition] = []
-        for name in sorted(n for n in names if not n.startswith("_")):
+        for name in sorted(n for n in names if not n.startswith("_") and (like is None or like.fullmatch(n))):
             variable = self._names.variable(module, name)
             bound = variable[0].bindings.get(variable[1], []) if variable is not None else []
             classes = [b.value for b in bound if isinstance(b.value, ast.ClassDef)]

@@ -81,6 +81,8 @@ def means(text: str, **files: str) -> set[str]:
         pytest.param("import nets\nprobe(vars(nets)[name]())", {"Net()", "Wide()"}, id="vars"),
         pytest.param("import nets\nprobe(nets.__dict__['Wide'])", {"Wide"}, id="__dict__ with a literal"),
         pytest.param("from nets import *\nprobe(globals()[name])", {"Net", "Wide"}, id="globals: classes of modules alone"),
+        pytest.param("from nets import *\nprobe(globals()[name + 'ild'])", {"build"}, id="globals: whatever ends so"),
+        pytest.param("from nets import Net as a_net, Wide as a_bag\nprobe(globals()['{}_net'.format(name)]())", {"Net()"}, id="globals: of a form"),
         pytest.param("from nets import Net, build\nprobe(eval(name)())", {"Net()"}, id="eval"),
         pytest.param("import sys\nfrom nets import Net\nprobe(getattr(sys.modules[__name__], name))", {"Net"}, id="its own module"),
         pytest.param("import sys\nprobe(getattr(sys.modules['a'], name)())", {"call "}, id="any module"),
