@@ -15,8 +15,10 @@ from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.names import NameParts
 from dpmigrate.execution.objects import Object
 from dpmigrate.execution.scopes import Function, Names
-from dpmigrate.execution.values import NONE, NOTHING, Atom, Bound, Ref, Value, value
+from dpmigrate.execution.values import NONE, NOTHING, Atom, Bound, Items, Ref, Value, value
 
+#: base classes whose objects are tuples of what the class annotates
+TUPLES = ("typing.NamedTuple", "typing_extensions.NamedTuple")
 #: the mark of a property that is asked once, and then held by the object
 STORED = "stored property"
 
@@ -72,6 +74,16 @@ class LookupParts(NameParts):
             found = self.heap.objects.get(made.extra)
             return found if found is not None and found.kind == "class" else None
         return None
+
+    def named_items(self, made: Object) -> Items | None:
+        """What an object of a named tuple holds, one by one; None for any other object."""
+        cls = self.class_of(made) if made.kind == "instance" else None
+        if cls is None or not any(name in TUPLES for name in cls.extra.foreign):
+            return None
+        fields = [f for n in reversed(cls.extra.order) for f in self.heap.objects[n].extra.fields]
+        held = [self.heap.read((made.number, name)) for name in dict.fromkeys(fields)]
+        found = tuple(h for h in held if h)
+        return Items(found) if len(found) == len(held) else None
 
     def kinds(self, made: Object) -> frozenset[str]:
         """What an object is to a library: its own kind, and those of its class's bases."""

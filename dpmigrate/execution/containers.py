@@ -69,6 +69,8 @@ class ContainerParts(AttributeStoreParts):
                 return None
             held = [self.heap.read((made.number, i)) for i in range(count)]
             return [h for h in held if h is not None] if None not in held else None
+        if (named := self.named_items(made)) is not None:
+            return list(named.items)
         if made.kind == "dict":
             if any(self.heap.read((made.number, f)) for f in (ELEMENTS, KEYS, ORDER)):
                 return None

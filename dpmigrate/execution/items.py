@@ -129,6 +129,8 @@ class ItemParts(ContainerParts):
                     return self._list_item(made, key, node, frame)
                 if made.kind == "dict":
                     return self._dict_item(made, key, node, frame)
+                if (named := self.named_items(made)) is not None:
+                    return self._tuple_item(named, key, node, frame)
                 method = self.method_of(made, "__getitem__")
                 if method is not None:
                     return self.call(value(method), Arguments([key]), node, frame)

@@ -246,7 +246,7 @@ def only_in(script: Script, node: ast.AST, around: tuple[Build, ...], seen: froz
     if any(script.names.is_inside(node, s) for b in around for s in b.branch):
         return True
     function = script.names.function(node)
-    calls = script.values.callers.get(function, [])
+    calls = script.values.ways.get(function, [])
     if not isinstance(function, FunctionNode) or not calls:
         return False
     return function in seen or all(only_in(script, c, around, seen | {function}) for c in calls)

@@ -15,6 +15,17 @@ SAME = MOVES | FLOATS | {"train", "eval", "apply", "requires_grad_", "xpu", "sha
 #: methods that every module has, and that run none of its layers
 _OF_MODULES = SAME | {"parameters", "named_parameters", "buffers", "named_buffers", "modules", "children", "state_dict", "load_state_dict", "register_buffer"}
 
+#: decorators and base classes that write ``__init__`` for a class, with a parameter for each attribute that its body annotates
+_RECORDS = frozenset(
+    {
+        *("dataclasses.dataclass", "pydantic.dataclasses.dataclass", "attr.s", "attr.attrs", "attr.dataclass", "attr.define", "attr.frozen", "attr.mutable"),
+        *("attrs.define", "attrs.frozen", "attrs.mutable", "typing.NamedTuple", "typing_extensions.NamedTuple", "pydantic.BaseModel", "msgspec.Struct"),
+    }
+)
+_TUPLES = frozenset({"typing.NamedTuple", "typing_extensions.NamedTuple"})
+#: decorators of methods that are called where their name is read
+_PROPERTIES = frozenset({"?.property", "functools.cached_property", "abc.abstractproperty"})
+
 #: calls that hand their first argument on, for iteration
 TRANSPARENT = PROGRESS | {"enumerate", "list", "tuple", "iter", "islice", "cycle", "sorted", "prefetch"}
 
@@ -40,6 +51,7 @@ class Definitions:
         self._bases: dict[ast.ClassDef, list[ast.ClassDef]] = {}
         self._families: dict[ast.ClassDef, list[ast.ClassDef]] = {}
         self._holders: dict[ast.ClassDef, bool] = {}
+        self._fields: dict[ast.ClassDef, list[str]] = {}
         self._yields = {n for n in names.nodes if isinstance(n, ast.Yield | ast.YieldFrom)}
 
     def method_class(self, node: ast.AST) -> ast.ClassDef | None:
@@ -79,9 +91,36 @@ class Definitions:
                     return n
         return None
 
+    def is_property(self, function: FunctionNode) -> bool:
+        """Whether a method is called where its name is read."""
+        return any(self.names.dotted(d) in _PROPERTIES for d in function.decorator_list)
+
+    def computes(self, function: FunctionNode) -> bool:
+        """Whether a property calls something: another read may make another object, and the first one may draw random numbers."""
+        return any(isinstance(n, ast.Call) for s in function.body for n in walk(s))
+
+    def fields(self, cls: ast.ClassDef) -> list[str]:
+        """The parameters of the ``__init__`` that a data class, a named tuple and the like get from what their bodies annotate; none where one is written."""
+        if cls not in self._fields:
+            kinds = [self._records(c) for c in self.bases(cls)]
+            found: dict[str, None] = {}
+            for c in reversed(self.bases(cls)) if any(kinds) and self.method(cls, "__init__") is None else ():
+                found |= dict.fromkeys(_annotated(c))
+            self._fields[cls] = list(found)
+        return self._fields[cls]
+
+    def is_tuple(self, cls: ast.ClassDef) -> bool:
+        """Whether the objects of a class are tuples of its fields."""
+        return any(self._records(c) & _TUPLES for c in self.bases(cls))
+
+    def _records(self, cls: ast.ClassDef) -> set[str]:
+        above = [d.func if isinstance(d, ast.Call) else d for d in cls.decorator_list]
+        return {self.names.dotted(n) for n in (*above, *cls.bases)} & _RECORDS
+
     def is_module_class(self, cls: ast.ClassDef) -> bool:
         """Whether the class derives from ``torch.nn.Module`` (or from a class of another file that may)."""
         quals = [self.names.dotted(b) for c in self.bases(cls) for b in c.bases]
+        quals = [q for q in quals if q not in _RECORDS]
         return any(q.startswith(("torch.nn.", "pytorch_lightning.", "lightning.")) or q.endswith(("Module", "Net", "Model")) for q in quals)
 
     def holds_models(self, cls: ast.ClassDef) -> bool:
@@ -197,6 +236,15 @@ class Definitions:
             if isinstance(node.key, ast.Name) and isinstance(first, ast.Name) and first.id == node.key.id:
                 return self.keys(node.generators[0].iter, depth)
         return ()
+
+
+def _annotated(cls: ast.ClassDef) -> Iterator[str]:
+    """What a class annotates in its body and its objects are given: not what is the class's own, nor what ``field(init=False)`` leaves out."""
+    for n in cls.body:
+        if isinstance(n, ast.AnnAssign) and isinstance(n.target, ast.Name) and "ClassVar" not in ast.unparse(n.annotation):
+            made = n.value.keywords if isinstance(n.value, ast.Call) else []
+            if not any(k.arg == "init" and isinstance(k.value, ast.Constant) and k.value.value is False for k in made):
+                yield n.target.id
 
 
 def _itself(node: ast.AST | None, name: str) -> bool:

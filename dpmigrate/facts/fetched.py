@@ -53,7 +53,7 @@ def under_main_first(script: Script, node: ast.AST, first: frozenset[ast.stmt]) 
         if any(script.names.is_inside(n, s) for s in first):
             continue
         function = script.names.function(n)
-        callers = script.values.callers.get(function, [])
+        callers = script.values.ways.get(function, [])
         if not callers:
             return False
         if function not in seen:

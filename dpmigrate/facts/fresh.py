@@ -142,7 +142,7 @@ class _Flow:
                 return any(self._named(t, depth, number) for t in a.targets)
             if isinstance(a, ast.Return) and depth:
                 function = names.function(a)
-                callers = self.script.values.callers.get(function, []) if isinstance(function, FunctionNode) else []
+                callers = self.script.values.ways.get(function, []) if isinstance(function, FunctionNode) else []
                 return any(self.into_path(c, depth - 1, number) for c in callers)
             inner = a
         return False

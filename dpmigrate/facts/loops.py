@@ -295,7 +295,7 @@ def first_loops(roles: Roles, node: ast.AST, wanted: Callable[[Loop], bool], see
     function = roles.names.function(node)
     if not isinstance(function, FunctionNode) or function in seen:
         return set()
-    return set().union(*(first_loops(roles, c, wanted, seen | {function}) for c in roles.values.callers.get(function, [])))
+    return set().union(*(first_loops(roles, c, wanted, seen | {function}) for c in roles.values.ways.get(function, [])))
 
 
 def rounds(roles: Roles, node: ast.AST, seen: frozenset[ast.AST] = frozenset()) -> Iterator[Loop]:
@@ -303,7 +303,7 @@ def rounds(roles: Roles, node: ast.AST, seen: frozenset[ast.AST] = frozenset()) 
     for a in roles.names.ancestors(node):
         if isinstance(a, Loop):
             yield a
-        elif isinstance(a, FunctionNode) and (calls := roles.values.callers.get(a)):
+        elif isinstance(a, FunctionNode) and (calls := roles.values.ways.get(a)):
             for call in calls if a not in seen else ():
                 yield from rounds(roles, call, seen | {a})
             return

@@ -78,4 +78,4 @@ def after_training(script: Script, node: ast.AST, seen: frozenset[ast.AST]) -> b
             return True
     if not isinstance(function, FunctionNode) or function in seen:
         return False
-    return any(after_training(script, c, seen | {function}) for c in script.values.callers.get(function, []))
+    return any(after_training(script, c, seen | {function}) for c in script.values.ways.get(function, []))

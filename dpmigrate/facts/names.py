@@ -27,6 +27,8 @@ class Names(Symbols):
         super().__init__(tree, imported, links)
         self._dotted: dict[ast.AST, str] = {}
         self._meant: dict[ast.AST, Variable | None] = {}
+        #: the reads of attributes that compute what they give, as far as that is known; another read may give something else
+        self.computed: set[ast.AST] = set()
 
     # ------------------------------------------------------------------ variables
     def owner(self, scope: Scope, name: str) -> Scope | None:

@@ -9,9 +9,9 @@ from dpmigrate.facts.names import FunctionNode, Names, position
 
 
 class Order:
-    """The order of one module's statements; ``callers`` are the calls of each function, known to grow."""
+    """The order of one module's statements; ``callers`` are the calls of each function, or the reads of a property, known to grow."""
 
-    def __init__(self, names: Names, callers: Mapping[ast.AST, list[ast.Call]]) -> None:
+    def __init__(self, names: Names, callers: Mapping[ast.AST, list[ast.expr]]) -> None:
         self.names = names
         self.callers = callers
 

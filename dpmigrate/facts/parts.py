@@ -40,10 +40,18 @@ class Parts:
                 self._picking.add(part)
                 out |= self._element(*part)
                 self._picking.discard(part)
+            elif v.cls is not None and v.kind == "object" and self._values.defs.is_tuple(v.cls):
+                out |= self._field(v.cls, path[0])
             elif v.kind == "call" and isinstance(path[0], int) and v.part is None and not v.qual.startswith(("torch.", "?.")):
                 out |= {replace(v, part=path[0])}  # train_loader, val_loader = get_loaders()
             out |= self._held(v).get(path[0], NONE) if path[0] != "*" else self._stored(v) if v.kind == "call" else NONE
         return self.pick(out, path[1:], subscript)
+
+    def _field(self, cls: ast.ClassDef, item: int | str) -> Vals:
+        """An element of a tuple whose elements have names: ``train, val = bundle``."""
+        fields = self._values.defs.fields(cls)
+        named = fields[item : item + 1] if isinstance(item, int) and item >= 0 else fields
+        return NONE.union(*(self._values.vars.get(self._values.field_key(cls, name), ()) for name in named))
 
     def made(self, call: ast.Call, qual: str) -> Vals:
         """What a library's function gives: an object of its own, or a method that ``getattr`` finds by names that are known: ``getattr(hook, event)(self)``."""
@@ -157,8 +165,8 @@ class Parts:
             if not subscript:  # iterating a dict gives its keys
                 return NONE
             pairs = zip(node.keys, node.values, strict=True)
-            stored = NONE.union(*(s for k, s in self._held(v).items() if item in ("*", k) or k == "*"))
-            return stored.union(*(self._values.eval(x) for k, x in pairs if item == "*" or (isinstance(k, ast.Constant) and k.value == item)))
+            named = (x for k, x in pairs if item == "*" or (isinstance(k, ast.Constant) and k.value == item))
+            return self._stored_under(v, item).union(*(self._values.eval(x) for x in named))
         if isinstance(node, ast.arg):  # *args, **kwargs
             if item != "*" or not (subscript or v.qual == "args"):
                 return extra
@@ -202,6 +210,10 @@ class Parts:
             if not dicts:
                 vals |= self.bound(e, ("*", 1))
         return vals
+
+    def _stored_under(self, v: Val, item: int | str) -> Vals:
+        """What was stored in a dict under a key."""
+        return NONE.union(*(s for k, s in self._held(v).items() if item in ("*", k) or k == "*"))
 
     def _stored(self, v: Val) -> Vals:
         """Whatever was stored in the container later."""

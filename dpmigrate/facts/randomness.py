@@ -34,8 +34,10 @@ _RUNS = frozenset({"map", "filter", "imap", "starmap", "apply", "delayed", "part
 
 def draws(roles: Roles, node: ast.AST, seen: frozenset[ast.AST] = frozenset()) -> bool:
     """Whether the node, or a function of the program that it calls, draws random numbers."""
-    for call in (n for n in walk(node) if isinstance(n, ast.Call)):
-        if _given_stream(roles, call):
+    for call in walk(node):
+        if call in roles.values.asks and any(f not in seen and draws(roles, f, seen | {f}) for f in roles.values.asks[call]):
+            return True
+        if not isinstance(call, ast.Call) or _given_stream(roles, call):
             continue
         if _drawing(roles, call):
             return True

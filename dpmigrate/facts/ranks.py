@@ -50,9 +50,9 @@ def run_by_all(roles: Roles, node: ast.AST) -> bool:
     return False
 
 
-def _running(roles: Roles, function: ast.AST | None) -> list[ast.Call]:
-    """The calls that run a function: those that name it, and of ``__init__`` those that look its class up."""
-    return [] if function is None else [*roles.values.callers.get(function, []), *roles.values.makers.get(function, [])]
+def _running(roles: Roles, function: ast.AST | None) -> list[ast.expr]:
+    """What runs a function: the calls that name it, the reads of a property, and of ``__init__`` the calls that look its class up."""
+    return [] if function is None else [*roles.values.ways.get(function, []), *roles.values.makers.get(function, [])]
 
 
 def run_apart(roles: Roles, node: ast.AST) -> bool:
@@ -63,6 +63,8 @@ def run_apart(roles: Roles, node: ast.AST) -> bool:
 
 def _run_by_library(roles: Roles, function: FunctionNode) -> bool:
     if isinstance(roles.names.parent[function], ast.ClassDef):
+        if roles.values.defs.is_property(function):
+            return False
         own = function.name in ("__init__", "__call__") or not function.name.startswith("__")
         reads: Sequence[ast.expr] = roles.names.attributes(function.name)
         return not own or any(not _is_called(roles, r) for r in reads if isinstance(r.ctx, ast.Load))  # type: ignore[attr-defined]

@@ -62,7 +62,7 @@ def _makers(script: Script, call: ast.expr, seen: frozenset[ast.AST]) -> list[as
     inside = any(script.names.is_inside(call, a) for a in script.repeating_loops)
     if inside or not isinstance(function, FunctionNode) or function in seen or script.meets(function):
         return [call]
-    return [m for c in script.values.callers.get(function, []) for m in _makers(script, c, seen | {function})]
+    return [m for c in script.values.ways.get(function, []) for m in _makers(script, c, seen | {function})]
 
 
 def _drawn_for(script: Script, maker: ast.expr) -> Iterator[Redrawn]:

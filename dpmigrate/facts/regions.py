@@ -43,7 +43,7 @@ class Regions:
 
     def _spread(self) -> _Kinds:
         """The kinds of every function's calls; what a function is called for, so are those that it calls, until nothing is added."""
-        callers = {f: calls for f, calls in self._roles.values.callers.items() if isinstance(f, FunctionNode)}
+        callers = {f: calls for f, calls in self._roles.values.ways.items() if isinstance(f, FunctionNode)}
         called: dict[ast.AST, list[FunctionNode]] = {}
         for function, calls in callers.items():
             for c in calls:

@@ -170,7 +170,9 @@ class Roles:
         """The functions of this module that the calls inside ``node`` may enter directly."""
         known = self._entered.get(node)
         if known is None:
-            known = self._entered[node] = tuple(f for n in walk(node) if isinstance(n, ast.Call) for f, _ in self.values.targets(n))
+            called = (f for n in walk(node) if isinstance(n, ast.Call) for f, _ in self.values.targets(n))
+            asked = (f for n in walk(node) if n in self.values.asks for f in self.values.asks[n])
+            known = self._entered[node] = (*called, *asked)
         return known
 
     def reaches_backward(self, node: ast.AST) -> bool:
@@ -398,8 +400,13 @@ class Roles:
         if isinstance(node, ast.Attribute):
             if node.attr == "module" and self.model_vals(node.value):
                 return self.roots(node.value, seen)
-            return {(k, node) for k in self.values.keys(node)}
+            return {root for k in self.values.keys(node) for root in self._roots_of_attribute(k, node, seen)}
         return set()
+
+    def _roots_of_attribute(self, key: Key, node: ast.Attribute, seen: frozenset[ast.AST]) -> set[tuple[Key, ast.AST]]:
+        """The attribute itself; of a data class and the like, which no statement gives a value, what its objects are made of."""
+        given = [] if self.writes(key) else [e for e in self.values.fields.get(key, ()) if e not in seen]
+        return {root for e in given for root in self.roots(e, seen | {e})} if given else {(key, node)}
 
     def _itself(self, b: Binding, name: str) -> bool:
         """``model = model.to(device)``, ``model = set_training(model)``"""

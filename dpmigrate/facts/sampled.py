@@ -203,7 +203,7 @@ def _decides(script: Script, node: ast.expr, depth: int = _DEPTH) -> bool:
     if isinstance(stmt, ast.If | ast.While):
         return not _asks_for_any(script, node) and not all(isinstance(s, ast.Expr) and _shows(s.value) for s in (*stmt.body, *stmt.orelse))
     if isinstance(stmt, ast.Return):
-        return any(_decides(script, c, depth - 1) for c in script.values.callers.get(script.names.function(stmt), []))
+        return any(_decides(script, c, depth - 1) for c in script.values.ways.get(script.names.function(stmt), []))
     if not isinstance(stmt, ast.Assign | ast.AugAssign | ast.AnnAssign) or inner is not stmt.value:
         return False
     target = stmt.targets[0] if isinstance(stmt, ast.Assign) else stmt.target

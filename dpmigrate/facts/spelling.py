@@ -20,7 +20,7 @@ Calls = Mapping[ast.Call, Env] | None
 
 def spelled(names: Names, expr: ast.expr, place: ast.AST) -> str | None:
     """The expression as the place writes it, of variables that both see; None where one of them has no name there, or where it would run twice."""
-    if any(isinstance(n, ast.Call) for n in walk(expr)):
+    if any(isinstance(n, ast.Call) or n in names.computed for n in walk(expr)):
         return None
     words = {id(n): _word(names, n, names.scope_of[place]) for n in walk(expr) if isinstance(n, ast.Name)}
     if None in words.values():

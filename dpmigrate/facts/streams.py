@@ -106,7 +106,7 @@ def _handed_on(script: Script, call: ast.Call) -> Iterator[ast.stmt]:
         yield stmt
         if isinstance(stmt, ast.Return) and stmt not in seen:
             seen.add(stmt)
-            todo += script.values.callers.get(script.names.function(stmt), [])
+            todo += script.values.ways.get(script.names.function(stmt), [])
 
 
 def _left(script: Script, stmt: ast.stmt) -> set[Mark]:

@@ -59,7 +59,7 @@ def _fed_by(roles: Roles, node: ast.AST, rounds: set[ast.AST], seen: frozenset[a
     if inner in rounds:
         yield inner
     elif isinstance(inner, FunctionNode) and inner not in seen:
-        for call in roles.values.callers.get(inner, []):
+        for call in roles.values.ways.get(inner, []):
             yield from _fed_by(roles, call, rounds, seen | {inner})
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 
 from dpmigrate.facts.definitions import SAME, Definitions, arguments, default, is_class_method, is_static, through
 from dpmigrate.facts.flows import flows
@@ -58,7 +59,13 @@ class Values:
         self.callers: dict[ast.AST, list[ast.Call]] = {}
         #: the calls of functions that make an object of a class which they look up; their arguments are not those of its ``__init__``
         self.makers: dict[ast.AST, list[ast.Call]] = {}
-        self.order = Order(names, self.callers)
+        #: what attributes are given by calls that make objects of data classes and the like, each an expression
+        self.fields: dict[Key, dict[ast.expr, None]] = {}
+        #: where each function is entered: its calls and, of a property, the places that read it
+        self.ways: dict[ast.AST, list[ast.expr]] = {}
+        #: the functions that an attribute's read runs
+        self.asks: dict[ast.AST, list[FunctionNode]] = {}
+        self.order = Order(names, self.ways)
         self.unwraps = Unwraps(names)
         self._callers_seen: set[tuple[int, int]] = set()
         self.returned = Returned(self)
@@ -101,6 +108,8 @@ class Values:
             self._put(parameter, vals)
         for g in self._flows.given:
             self._put(g.key, self._bound(g.binding, g.scope, g.name))
+        for read in self._properties:
+            self.eval(read)
         for node in self._flows.steps:
             if isinstance(node, ast.Assign | ast.AnnAssign):
                 self._assign(node)
@@ -188,10 +197,35 @@ class Values:
             self._called_from(function, node)
             for name, vals in self._parts.given(node, function, skip):
                 self._put(("v", id(self.names.opened[function]), name), vals)
+        for cls in (v.cls for v in self.eval(node.func) if v.kind == "class" and v.cls is not None):
+            self._fill_in(node, cls)
         for short in (v.node for v in self.eval(node.func) if isinstance(v.node, ast.Lambda)):
             self._called_from(short, node)
             for name, value in arguments(node, short, 0):
                 self._put(("v", id(self.names.opened[short]), name), self.eval(value))
+
+    def _fill_in(self, call: ast.Call, cls: ast.ClassDef) -> None:
+        """What an object of a data class and the like is given becomes its attributes."""
+        fields = self.defs.fields(cls)
+        for i, e in enumerate(call.args[: len(fields)]):
+            if isinstance(e, ast.Starred):
+                break
+            self._put_field(self.field_key(cls, fields[i]), e)
+        for k in call.keywords if fields else ():
+            named = [k.arg] if k.arg is not None else fields
+            for name in (n for n in named if n in fields):
+                if k.arg is not None:
+                    self._put_field(self.field_key(cls, name), k.value)
+                else:
+                    self._put(self.field_key(cls, name), self.pick(self.eval(k.value), (name,), subscript=True))
+
+    def _put_field(self, key: Key, given: ast.expr) -> None:
+        self.fields.setdefault(key, {})[given] = None
+        self._put(key, self.eval(given))
+
+    def field_key(self, cls: ast.ClassDef, name: str) -> Key:
+        """The attribute of every object of a class."""
+        return ("a", id(self.defs.bases(cls)[-1]), name)
 
     def makes(self, call: ast.Call, cls: ast.ClassDef) -> None:
         """Note that a function which looks classes up makes an object of one of them, and so runs its ``__init__``."""
@@ -203,7 +237,24 @@ class Values:
         if (id(function), id(call)) not in self._callers_seen:
             self._callers_seen.add((id(function), id(call)))
             self.callers.setdefault(function, []).append(call)
+            self.ways.setdefault(function, []).append(call)
             self._grown()
+
+    @cached_property
+    def _properties(self) -> list[ast.Attribute]:
+        """The places that may read a property of the program."""
+        functions = [n for n in self.names.nodes if isinstance(n, FunctionNode) and n.decorator_list and self.defs.is_property(n)]
+        return [n for name in sorted({f.name for f in functions}) for n in self.names.attributes(name) if isinstance(n.ctx, ast.Load)]
+
+    def _asked_for(self, function: FunctionNode, read: ast.Attribute) -> Vals:
+        """What a property gives the place that reads it."""
+        if function not in self.asks.setdefault(read, []):
+            self.asks[read].append(function)
+            self.ways.setdefault(function, []).append(read)
+            if self.defs.computes(function):
+                self.names.computed.add(read)
+            self._grown()
+        return frozenset(self.returns.get(function, ()))
 
     def targets(self, call: ast.Call) -> Iterator[tuple[FunctionNode, int]]:
         """The functions of this module that the call may enter, with the number of parameters that are bound already."""
@@ -215,6 +266,8 @@ class Values:
                 init = self.defs.method(v.cls, "__init__")
                 if init is not None:
                     yield init, 1
+                elif (after := self.defs.method(v.cls, "__post_init__")) is not None and self.defs.fields(v.cls) and len(after.args.args) == 1:
+                    yield after, 1
             elif v.kind == "object" and v.cls is not None:
                 for name in ("__call__", "forward"):
                     run = self.defs.method(v.cls, name)
@@ -314,7 +367,7 @@ class Values:
         classes = {v.cls for v in self.eval(node.value) if v.kind in ("object", "class") and v.cls is not None}
         if classes:
             for c in classes:
-                yield ("a", id(self.defs.bases(c)[-1]), node.attr)
+                yield self.field_key(c, node.attr)
         elif isinstance(node.value, ast.Name):
             owner, name = self.names.meant(node.value) or (None, node.value.id)
             yield ("t", id(owner), f"{name}.{node.attr}")
@@ -420,7 +473,8 @@ class Values:
             elif v.kind in ("object", "class") and v.cls is not None:
                 method = self.defs.method(v.cls, node.attr)
                 if method is not None:
-                    vals |= {Val("func", method)}
+                    asked = v.kind == "object" and isinstance(node.ctx, ast.Load) and self.defs.is_property(method)
+                    vals |= self._asked_for(method, node) if asked else {Val("func", method)}
         return vals
 
     def _call_value(self, node: ast.Call) -> Vals:

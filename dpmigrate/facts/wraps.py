@@ -391,6 +391,9 @@ class Wrapping:
         """``{"g": Net()}``, ``[Net() for _ in range(3)]``, ``nets["g"] = Net()``, ``nets.append(Net())``; not those of a list that a library gets."""
         if isinstance(above, ast.Assign):
             return all(isinstance(t, ast.Subscript) and self.values.is_container(t.value) for t in above.targets)
+        called = self.names.parent[above] if isinstance(above, ast.keyword) else above
+        if isinstance(called, ast.Call) and self._is_field(node):
+            return True
         if isinstance(above, ast.Call):
             return isinstance(above.func, ast.Attribute) and above.func.attr in GROWS and node in above.args and self.values.is_container(above.func.value)
         if isinstance(above, ast.Dict | ast.DictComp):
@@ -402,6 +405,10 @@ class Wrapping:
         if isinstance(place, ast.Call):
             return held and any(self.values.targets(place))
         return held and isinstance(place, ast.Assign | ast.AnnAssign | ast.Return | ast.Dict | ast.List)
+
+    def _is_field(self, node: ast.expr) -> bool:
+        """``Run(Net(), loader)``, of a data class and the like that gives the attribute no other value."""
+        return any(node in given and not self.roles.writes(key) for key, given in self.values.fields.items())
 
     def _made_anew(self, turn: list[ast.stmt]) -> bool:
         """Whether a wrap in the body of a loop over models would be made anew each time: the loop stands in another one, as in that over batches."""
@@ -630,7 +637,8 @@ class Wrapping:
             return parent.attr not in _NEUTRAL
         call = self.names.parent[parent] if isinstance(parent, ast.keyword) else parent
         if isinstance(call, ast.Call):
-            return call.func is not node and not any(f.name == "__init__" for f, _ in self.values.targets(call))
+            kept = self._is_field(node) or any(f.name == "__init__" for f, _ in self.values.targets(call))
+            return call.func is not node and not kept
         return isinstance(parent, ast.keyword | ast.Starred | ast.FormattedValue)
 
 

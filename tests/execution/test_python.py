@@ -106,8 +106,9 @@ PROGRAMS: dict[str, tuple[str, str]] = {
     ),
     "namedtuple": (
         "from collections import namedtuple\nfrom typing import NamedTuple\nP = namedtuple('P', 'x y')\np = P(1, y=2)\na, b = p\nc, d = p.x, p[1]\n"
-        "class Q(NamedTuple):\n    u: int\n    v: int = 5\nq = Q(4)\ne, f = q.u, q.v\n",
-        "a b c d e f",
+        "class Q(NamedTuple):\n    u: int\n    v: int = 5\nq = Q(4)\ne, f = q.u, q.v\n"
+        "g, h = q\ni, j = q[1], q[-2]\nk = [n for n in q][1]\n",
+        "a b c d e f g h i j k",
     ),
     "argparse": (
         "import argparse\np = argparse.ArgumentParser()\np.add_argument('--lr', type=float, default=0.1)\np.add_argument('--no-cuda', action='store_true')\n"
