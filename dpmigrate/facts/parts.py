@@ -174,7 +174,7 @@ class Parts:
         if isinstance(node, ast.ListComp | ast.GeneratorExp):
             return extra | self._values.eval(node.elt)
         if isinstance(node, ast.DictComp):
-            return self._entries(node, item) if subscript else NONE
+            return self._entries(node, item) | self._stored_under(v, item) if subscript else NONE
         if isinstance(node, ast.Call) and v.qual in _DICTS:
             return self._of_dict(node, item)
         if isinstance(node, ast.Call) and v.qual == "returned":
@@ -226,7 +226,9 @@ class Parts:
     def _entries(self, node: ast.DictComp, item: int | str) -> Vals:
         """What a dict comprehension holds under a key: each key has an object of its own, though one call makes them all."""
         vals, keys = self._values.eval(node.value), self._values.defs.keys(node)
-        if item in keys:
+        if keys and item != "*":
+            if item not in keys:
+                return NONE  # what is stored under it later is found beside it
             keys = (item,)
         made = frozenset(v for v in vals if keys and v.kind in ("call", "object") and self._values.names.is_inside(v.node, node))
         return (vals - made) | {replace(v, part=k) for v in made for k in keys}

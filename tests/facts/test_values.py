@@ -102,7 +102,11 @@ def _means(text: str) -> list[str]:
         pytest.param("d = {k: nn.ReLU() for k in ('a', 'b')}\nprobe(d['a'])", ["call nn.ReLU()[a]"], id="an entry of a dict comprehension"),
         pytest.param("d = {k: nn.ReLU() for k in ('a', 'b')}\nprobe(d[k])", ["call nn.ReLU()[a]", "call nn.ReLU()[b]"], id="some entry"),
         pytest.param("d = {k: nn.ReLU() for k in names}\nprobe(d['a'])", ["call nn.ReLU()"], id="an entry of unknown keys"),
-        pytest.param("d = {k: nn.ReLU() for k in ('a', 'b')}\nprobe(d['c'])", ["call nn.ReLU()[a]", "call nn.ReLU()[b]"], id="an entry that is not there"),
+        pytest.param("d = {k: nn.ReLU() for k in ('a', 'b')}\nprobe(d['c'])", [], id="an entry that is not there"),
+        pytest.param("d = {k: nn.ReLU() for k in ('a', 'b')}\nd['c'] = nn.Tanh()\nprobe(d['c'])", ["call nn.Tanh()"], id="an entry that is put beside them"),
+        pytest.param(
+            "d = {k: nn.ReLU() for k in ('a',)}\nd['c'] = nn.Tanh()\nprobe(d[k])", ["call nn.ReLU()[a]", "call nn.Tanh()"], id="some entry, also one beside them"
+        ),
         pytest.param("m = nn.ReLU()\nd = {k: m for k in ('a', 'b')}\nprobe(d['a'])", ["call nn.ReLU()"], id="one object under all keys"),
         pytest.param("d = {k: 3 for k in ('a', 'b')}\nfor k in d: probe(k)", [], id="the keys of a comprehension"),
         pytest.param("probe(tqdm(l))\nl = DataLoader(s)", ["call DataLoader(s)"], id="a progress bar"),
