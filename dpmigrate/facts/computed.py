@@ -19,16 +19,34 @@ _BEGINNING = 3
 def imports_by_name(tree: ast.Module) -> Iterator[tuple[ast.Call, tuple[str, ...]]]:
     """The calls that import a module by a computed name, each with the words of that name as regular expressions; leading dots as in an import."""
     for node in walk(tree):
-        words = imported(node, tree) if isinstance(node, ast.Call) else None
-        if isinstance(node, ast.Call) and words is not None:
-            yield node, words
+        if isinstance(node, ast.Call):
+            yield from ((node, words) for words in imported(node, tree))
 
 
-def imported(call: ast.Call, tree: ast.Module) -> tuple[str, ...] | None:
-    """The words of the name of the module that a call imports; None where it imports none, or nothing is known of the name's beginning."""
+def imported(call: ast.Call, tree: ast.Module) -> list[tuple[str, ...]]:
+    """The words of the names of the modules of which a call imports one; none where it imports none, or nothing is known of a name's beginning."""
     if last(call.func) not in ("import_module", "__import__") or not call.args:
-        return None
-    pieces = list(_pieces(call.args[0], tree, _DEPTH))
+        return []
+    found = [_words(call, name, tree) for name in _alternatives(call.args[0], tree, _DEPTH)]
+    return [words for words in found if words is not None] if None not in found else []
+
+
+def _alternatives(node: ast.expr, tree: ast.Module, depth: int) -> list[ast.expr]:
+    """The names of which an expression gives one: ``a if x else b``, ``MODULES[name]`` and ``MODULES.get(name)`` of a table that is written out."""
+    if isinstance(node, ast.Name) and depth and (given := _given(node.id, tree)) is not None:
+        return _alternatives(given, tree, depth - 1)
+    if isinstance(node, ast.IfExp):
+        return [n for side in (node.body, node.orelse) for n in _alternatives(side, tree, depth)]
+    asked = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "get" and len(node.args) == 1
+    table = node.value if isinstance(node, ast.Subscript) else node.func.value if asked else None  # type: ignore[attr-defined]
+    if isinstance(table, ast.Name):
+        table = _given(table.id, tree)
+    entries = table.values if isinstance(table, ast.Dict) and None not in table.keys else []
+    return entries if entries and all(isinstance(e, ast.Constant) and isinstance(e.value, str) for e in entries) else [node]
+
+
+def _words(call: ast.Call, name: ast.expr, tree: ast.Module) -> tuple[str, ...] | None:
+    pieces = list(_pieces(name, tree, _DEPTH))
     package = next((k.value for k in call.keywords if k.arg == "package"), call.args[1] if len(call.args) > 1 else None)
     if last(call.func) == "import_module" and isinstance(package, ast.Constant) and isinstance(package.value, str) and pieces[:1] != [None]:
         pieces.insert(0, package.value)

@@ -156,8 +156,7 @@ class Lookups:
         if isinstance(node, ast.Call):
             module = self._names.module_of(node)
             assert isinstance(module.node, ast.Module)
-            words = imported(node, module.node)
-            return self._names.imported.named(module, words) if words is not None else []
+            return [m for words in imported(node, module.node) for m in self._names.imported.named(module, words)]
         if isinstance(node, ast.Name) and depth:
             bound = list(self._names.bindings(self._names.scope_of[node], node.id))
             values = [b.value for b in bound if b.how == "assign" and not b.path and isinstance(b.value, ast.expr)]

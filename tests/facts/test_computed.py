@@ -31,6 +31,10 @@ def words(text: str) -> list[tuple[str, ...]]:
         pytest.param("for name in names:\n    import_module(name)", id="of a loop"),
         pytest.param("name = 'a'\nname = 'b'\nimport_module(name)", id="given two values"),
         pytest.param("load('models.net')", id="another function"),
+        pytest.param("T = {'a': 'models.a', **more}\nimport_module(T[name])", id="a table with another one in it"),
+        pytest.param("T = {'a': 'models.a', 'b': f()}\nimport_module(T[name])", id="a table with a value that is not known"),
+        pytest.param("T = {'a': 'models.a'}\nimport_module(T.get(name, other))", id="a table, or another name"),
+        pytest.param("import_module('models.a' if x else name)", id="one of two that is not known"),
     ],
 )
 def test_nothing_is_known(text: str) -> None:
@@ -58,3 +62,16 @@ def test_nothing_is_known(text: str) -> None:
 )
 def test_what_is_known(text: str, found: tuple[str, ...]) -> None:
     assert words(text) == [found]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("T = {'x': 'models.a', 'y': 'nets.b'}\nimport_module(T[name])", id="a table"),
+        pytest.param("T = {'x': 'models.a', 'y': 'nets.b'}\npath = T.get(name)\nimport_module(path)", id="asked, through a variable"),
+        pytest.param("import_module({'x': 'models.a', 'y': 'nets.b'}[name])", id="at once"),
+        pytest.param("import_module('models.a' if name else 'nets.b')", id="one of two"),
+    ],
+)
+def test_one_of_several(text: str) -> None:
+    assert words(text) == [("models", "a"), ("nets", "b")]
