@@ -36,6 +36,7 @@ _DATA = re.compile(r"loader|(^|_)(data|(train|training)_?(data|set))($|_?(set|mo
 _MODEL = re.compile(r"(^|_)(model|net|network)s?$", re.IGNORECASE)
 _EPOCHS = re.compile(r"(^|_)epochs?$|max_steps$|(num|max)_iters?$")
 #: how a module is found by name, in the words of a look-up
+_BY_PATH = "importlib.util.module_from_spec"
 _MODULES = frozenset({"import_module()", "__import__()"})
 _MODE = re.compile(r"mode|(is_?)?train(ing)?")
 _IN_PLACE = frozenset({"sub_", "add_", "copy_", "addcdiv_", "addcmul_", "lerp_", "set_"})
@@ -280,10 +281,19 @@ class _Search:
     # ------------------------------------------------------------------ text that is executed, other scripts
     def _executed(self, call: ast.Call) -> Iterator[Unseen]:
         dotted = self.names.dotted(call.func)
-        if dotted in ("runpy.run_path", "runpy.run_module"):
+        if self._of_a_file(call):
+            yield Unseen(call, "name", f"{_BY_PATH}()", self._written(*call.args[:1]))
+        elif dotted in ("runpy.run_path", "runpy.run_module"):
             yield Unseen(call, "script", dotted, self._written(*call.args[:1]))
         elif dotted == "?.exec" and call.args and not isinstance(call.args[0], ast.Constant) and self._something_to_train:
             yield Unseen(call, "executed", "exec")
+
+    def _of_a_file(self, call: ast.Call) -> bool:
+        """Whether the call trains, by its name, in a module that is loaded by the path of its file."""
+        func = call.func
+        if not isinstance(func, ast.Attribute) or not _TRAINS.fullmatch(func.attr) or _sets_mode(call):
+            return False
+        return any(v.kind == "call" and v.qual == _BY_PATH for v in self.roles.values.eval(func.value))
 
     @cached_property
     def _something_to_train(self) -> bool:

@@ -168,6 +168,13 @@ def test_gradients_without_backward(lines: str) -> None:
             "import importlib\nimportlib.import_module(args.t).train(args)", "what is found by import_module() is called", id="a module found by name"
         ),
         pytest.param(
+            "from importlib.util import module_from_spec as made, spec_from_file_location\n"
+            "def load(path):\n    spec = spec_from_file_location('t', path)\n    m = made(spec)\n    spec.loader.exec_module(m)\n    return m\n"
+            "steps = load('steps.py')\nsteps.train_model(args)",
+            "what is found by importlib.util.module_from_spec() is given args",
+            id="a module of a file",
+        ),
+        pytest.param(
             "import hydra\nt = hydra.utils.instantiate(args.t)\nt.fit(model, data=args.d)", "what is found by instantiate() is given model", id="an object"
         ),
     ],
