@@ -11,6 +11,7 @@ from dpmigrate.execution.joins import join
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.names import LISTED
 from dpmigrate.execution.objects import ELEMENTS, EXISTS, KEYS, LENGTH, ORDER, Location, Object
+from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.trace import Parting
 from dpmigrate.execution.values import (
     NONE,
@@ -89,11 +90,25 @@ class ItemStoreParts(ItemParts):
         parted = self.parting(tuple(atoms(key)), node)
         return None if parted is None or parted.alike else parted
 
-    def more_of(self, made: Object, sources: list[Value]) -> None:
-        """A list has items of other containers beside its own: as many more as those have."""
+    def more_of(self, made: Object, sources: list[Value], *, some: bool = False) -> None:
+        """A list has items of other containers beside its own: as many more as those have; ``some``: of each sample in its turn."""
         count = self.counts(sources)
+        if some:
+            count = value(Data("number", placements.SUM, origin=Origin(made.node or ast.Pass(), samples.COUNTED)))
         if count:
             self.heap.write((made.number, LENGTH), count)
+
+    def some_of_each(self, made: Object, node: ast.AST, frame: Frame) -> bool:
+        """Whether a list that goes on from turn to turn is given some items more of each sample in its turn, by something that reads
+        nothing which holds all samples.
+        """
+        if made.kind != "list" or not self.each_sample or not self._of_all_turns(made):
+            return False
+        parts = node.args if isinstance(node, ast.Call) else [node.value] if isinstance(node, ast.AugAssign) else []
+        read = [self.evaluate(n, frame) for part in parts for n in ast.walk(part) if isinstance(n, ast.Name)]
+        lists = [o for v in read for o in self.objects(v) if o.kind in ("list", "iterator")]
+        rows = any(a.placement.kind is Kind.ROWS for v in read for a in v if isinstance(a, Data))
+        return bool(parts) and not rows and not any(samples.all_of_batch(self, o) for o in lists)
 
     def order_of(
         self, source: Value, given: Arguments, node: ast.AST, frame: Frame

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from dpmigrate.execution import counting, divergence, placements
+from dpmigrate.execution import counting, divergence, placements, samples
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.containers import FACTORY
 from dpmigrate.execution.item_assignment import ItemStoreParts
@@ -124,8 +124,9 @@ def _extend(m: ItemStoreParts, made: Object, a: Arguments, node: ast.AST, f: Fra
         m.collapse(made)
         if made.kind == "set":
             elements = divergence.in_no_order(elements)
-        m.heap.widen((made.number, ELEMENTS), elements or NOTHING)
-        m.more_of(made, [given])
+        some = m.some_of_each(made, node, f)
+        m.heap.widen((made.number, ELEMENTS), samples.kept(elements, node) if some else elements or NOTHING)
+        m.more_of(made, [given], some=some)
         count = m.apart_in(m.contents(made)) if made.kind == "set" else NOTHING
         if count:
             m.heap.write((made.number, LENGTH), count)

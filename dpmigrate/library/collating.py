@@ -40,6 +40,8 @@ _PLAIN = ("tensor", "array", "mask")
 #: since when a batch is made of a rank's samples together
 MEET = "samples meet where a batch is put together"
 _SINGLE = ("number", "text")
+#: since when a number is how many items a list of one sample has
+HOW_MANY = "how many one sample has"
 
 
 def putting_together(m: Machine) -> tuple[int, str]:
@@ -133,8 +135,9 @@ def _container(site: Site, a: Items, origin: Origin, place: object) -> Ref:
         site.m.heap.write((made.number, at), held if _is_note(at) else own)
     held = site.m.heap.read((made.number, LENGTH)) or NOTHING
     if kind == "list" and (not held or data(held)):
-        # as many as that sample has, and another one has others
-        site.m.heap.write((made.number, LENGTH), value(Data("number", placements.PER_RANK, origin=origin)))
+        # as many as that sample has, and another one has others; with items of other samples it is no sample's number any more
+        of_one = Origin(site.node, HOW_MANY, Origin(site.node, WHICH_SAMPLE))
+        site.m.heap.write((made.number, LENGTH), value(Data("number", placements.PER_RANK, origin=of_one)))
     return Ref(made.number)
 
 

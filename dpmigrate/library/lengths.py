@@ -15,6 +15,7 @@ from dpmigrate.execution.values import (
     RESULTS,
     SETTING,
     Data,
+    Origin,
     Value,
     const,
     data,
@@ -22,6 +23,7 @@ from dpmigrate.execution.values import (
     value,
 )
 from dpmigrate.library.axes import rows_of
+from dpmigrate.library.collating import HOW_MANY
 from dpmigrate.library.sites import OF_ONE_SIZE, Row, Site, examples
 from dpmigrate.library.sizes import as_many_as_all, size_of
 
@@ -66,13 +68,20 @@ def length(site: Site) -> Value:
         elif made is not None:
             held = site.m.count(made)
             said = site.m.library.method(site.m, atom, "__len__", Arguments(), site.node, site.frame)
-            own = bool(held) and all(map(samples.is_one, held))  # a list of one sample
-            of_all = held if own or samples.all_of_batch(site.m, made) else None
+            of_all = _of_one(site, held) or (held if samples.all_of_batch(site.m, made) else None)
             number = _counted(site, made)
             found.append(of_all or _samples_in(site, made) or held or said or number or SETTING)
         else:
             found.append(SETTING)
     return join(*found)
+
+
+def _of_one(site: Site, held: Value) -> Value:
+    """The number of items of a list that one sample holds: it is that sample's own."""
+    own = [a.origin for a in held if isinstance(a, Data) and a.origin is not None and a.origin.word == HOW_MANY]
+    if len(held) != 1 or not own:
+        return NOTHING
+    return value(Data("number", placements.PER_RANK, origin=Origin(site.node, ONE_SAMPLE, own[0])))
 
 
 def _counted(site: Site, made: Object) -> Value:

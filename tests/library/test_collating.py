@@ -97,6 +97,38 @@ def test_lists_of_samples_end_to_end(value: str, lying: str, made: str) -> None:
     assert _given(f"    return {value}", "{'x': x, 'y': y}", made) == [lying]
 
 
+_PUT = {
+    "extended": "        out.extend({more})\n",
+    "added": "        out += {more}\n",
+    "put together anew": "        out = out + {more}\n",
+}
+
+
+@pytest.mark.parametrize("made", [_OF_FILE, "torch.ones(3) * i\n        y = [[1, 2], [3]][i % 2]"])
+@pytest.mark.parametrize(
+    ("how", "more", "ragged"),
+    [
+        ("extended", "s['y']", True),
+        ("added", "s['y']", True),
+        ("extended", "[t + 1 for t in s['y']]", True),
+        ("extended", "s['x'].tolist()", True),
+        ("extended", "samples[0]['y']", False),
+        ("added", "samples[0]['y']", False),
+        ("put together anew", "s['y']", False),
+    ],
+)
+def test_lists_that_grow_by_some_of_each_sample(how: str, more: str, ragged: bool, made: str) -> None:
+    body = f"    out = []\n    for s in samples:\n{_PUT[how].format(more=more)}    return torch.tensor(out)"
+    (lying,) = _given(body, "{'x': x, 'y': y}", made)
+    assert (lying == "rows(axis 0, ragged)") is ragged
+    assert lying != "rows(axis 0)"
+
+
+@pytest.mark.parametrize("value", ["torch.tensor(samples[0]['y'] + samples[1]['y'])", "torch.tensor(list(samples[0]['y']))"])
+def test_lists_of_single_samples_are_no_rows(value: str) -> None:
+    assert _given(f"    return {value}", "{'x': x, 'y': y}", _OF_FILE) in (["per rank"], ["rows(axis 0, padded)"])
+
+
 def test_fields_of_samples_are_kept_apart() -> None:
     body = "    x = torch.stack([s['x'] for s in samples])\n    return x - x.mean(0), torch.tensor([s['y'] for s in samples])"
     assert _given(body, "{'x': x, 'y': i}") == ["per rank", "rows(axis 0)"]
