@@ -262,7 +262,7 @@ def training_side(program: Program, roles: Roles, loop: BatchLoop) -> Phases | N
         return None
     ways = {_place(c.node) for e in found for c in result.trace.leading(e.context) if c.node is not None}
     calls = [c for c in roles.values.callers.get(roles.names.function(loop.node), []) if _place(c) in ways]
-    source = _with_key(result, trained, loop.source)
+    source = _with_key(result, roles, trained, loop.source)
     # loaders that one call makes are told apart by their key alone
     return Phases(loaders, {c: {} for c in calls}, source) if loaders < loop.loaders or source is not loop.source else None
 
@@ -333,7 +333,7 @@ def _backwards(result: Execution, loop: ast.stmt) -> Iterator[Event]:
             yield event
 
 
-def _with_key(result: Execution, made: set[int], source: ast.expr) -> ast.expr:
+def _with_key(result: Execution, roles: Roles, made: set[int], source: ast.expr) -> ast.expr:
     """``loaders[phase]`` with the key under which the dictionary has the loader that is trained on."""
     if not isinstance(source, ast.Subscript) or isinstance(source.slice, ast.Constant):
         return source
@@ -342,7 +342,7 @@ def _with_key(result: Execution, made: set[int], source: ast.expr) -> ast.expr:
         for number, o in result.heap.objects.items() if o.kind == "dict"
         for name, held in result.heap.names(number) if isinstance(name, Const) and any(isinstance(a, Ref) and a.object in made for a in held)
     }  # fmt: skip
-    return ast.Subscript(source.value, ast.Constant(keys.pop()), ast.Load()) if len(keys) == 1 else source
+    return roles.names.placed(ast.Subscript(source.value, ast.Constant(keys.pop()), ast.Load()), source) if len(keys) == 1 else source
 
 
 def _place(node: ast.AST) -> Place:

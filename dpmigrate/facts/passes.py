@@ -152,10 +152,13 @@ def _is_module(roles: Roles, func: ast.expr) -> bool:
 def _unwrapped(roles: Roles, node: ast.expr) -> ast.expr:
     """The chain of attributes and items, which begins at a model, as it reads behind the wrapper."""
     if roles.model_vals(node):
-        return ast.Attribute(node, "module", ast.Load()) if roles.wrapped(node) else node
+        return roles.names.placed(ast.Attribute(node, "module", ast.Load()), node) if roles.wrapped(node) else node
     assert isinstance(node, ast.Attribute | ast.Subscript)
     value = _unwrapped(roles, node.value)
-    return ast.Attribute(value, node.attr, node.ctx) if isinstance(node, ast.Attribute) else ast.Subscript(value, node.slice, node.ctx)
+    if value is node.value:
+        return node
+    made = ast.Attribute(value, node.attr, node.ctx) if isinstance(node, ast.Attribute) else ast.Subscript(value, node.slice, node.ctx)
+    return roles.names.placed(made, node)
 
 
 def written_names(*nodes: ast.AST) -> set[str]:

@@ -60,7 +60,7 @@ def _substituted(roles: Roles, source: ast.expr, env: Env) -> ast.expr:
         if isinstance(value, ast.Subscript):
             source = value
     if isinstance(source, ast.Subscript) and isinstance(source.slice, ast.Name) and isinstance(env.get(source.slice.id), ast.Constant):
-        return ast.Subscript(source.value, env[source.slice.id], ast.Load())
+        return roles.names.placed(ast.Subscript(source.value, env[source.slice.id], ast.Load()), source)
     return source
 
 
@@ -82,19 +82,19 @@ def _environments(roles: Roles, node: ast.AST) -> Iterator[tuple[Env, ast.Call |
     for call in calls:
         for outer in list(_turns(roles, call)) or [{}]:
             env = dict(_arguments(roles, function, call))
-            env = {k: _in_turn(v, outer) for k, v in env.items()}
+            env = {k: _in_turn(roles, v, outer) for k, v in env.items()}
             for turn in turns or [{}]:
                 yield {**env, **turn}, call
     if not calls:
         yield from ((t, None) for t in turns)
 
 
-def _in_turn(node: ast.expr, turn: Env) -> ast.expr:
+def _in_turn(roles: Roles, node: ast.expr, turn: Env) -> ast.expr:
     """An argument as it is in one turn of a loop over literals: ``phase`` and ``loaders[phase]`` with the phase put in."""
     if isinstance(node, ast.Name):
         return turn.get(node.id, node)
     if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Name) and node.slice.id in turn:
-        return ast.Subscript(node.value, turn[node.slice.id], ast.Load())
+        return roles.names.placed(ast.Subscript(node.value, turn[node.slice.id], ast.Load()), node)
     return node
 
 

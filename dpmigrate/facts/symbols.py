@@ -178,6 +178,12 @@ class Symbols:
             s = s.parent
         return s.node
 
+    def placed(self, made: ast.expr, at: ast.expr) -> ast.expr:
+        """An expression that is not in the program, made in the place of one that is: what asks where it stands is told where that one does."""
+        self.scope_of[made] = self.scope_of[at]
+        self.parent[made] = self.parent[at]
+        return ast.copy_location(made, at)
+
     def module_of(self, node: ast.AST) -> Scope:
         """The scope of the module that the node stands in."""
         return self.scope_of[node].module

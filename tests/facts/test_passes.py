@@ -93,3 +93,32 @@ def test_the_methods_that_a_pass_runs() -> None:
     assert [f.name for f in passes.entered(found.roles, p)] == ["loss"]
     found = script(program(net=_NET))
     assert [passes.entered(found.roles, p) for p in found.roles.forwards] == [[]]
+
+
+_PARTS = """
+if torch.cuda.device_count() > 1:
+    model.body = nn.DataParallel(model.body)
+    model.heads = nn.DataParallel(model.heads)
+if torch.cuda.device_count() > 1:
+    model = nn.DataParallel(model)
+for a in DataLoader(val_set, 8):
+    n = list(model.body.parameters())
+"""
+
+
+def test_parts_that_are_wrapped_by_themselves_and_whose_parts_are_asked_for() -> None:
+    """Before the wraps are settled a part that is wrapped in its own place is before or after that by where it stands, which a made expression has to say."""
+    found = script(program(net=_NET, model="model = Net()" + _PARTS, step=_STEP.format("loss = model(x).sum()")))
+    assert [(ast.unparse(p.model), p.path) for p in found.roles.training_passes] == [("model", "")]
+
+
+def test_a_made_expression_stands_where_the_one_it_is_made_for_does() -> None:
+    found = script(program(net=_NET, model="model = nn.DataParallel(Net())", step=_STEP.format("loss = model.body.conv(x).sum()")))
+    call = next(n for n in found.names.nodes if isinstance(n, ast.Call) and ast.unparse(n.func) == "model.body.conv")
+    assert isinstance(call.func, ast.Attribute)
+    made = passes._unwrapped(found.roles, call.func)
+    assert ast.unparse(made) == "model.module.body.conv"
+    assert isinstance(made, ast.Attribute) and isinstance(made.value, ast.Attribute)
+    for node in (made, made.value, made.value.value):
+        assert found.names.function(node) is found.names.function(call.func)
+        assert found.names.statement(node) is found.names.statement(call.func)
