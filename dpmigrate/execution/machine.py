@@ -134,6 +134,9 @@ class Library(Protocol):
     def opening(self, m: Machine, v: Value, node: ast.AST, frame: Frame) -> list[Value]:
         """What a sequence begins with of which no more is known than that."""
 
+    def lengthened(self, m: Machine, first: list[Value], rest: Value, node: ast.AST, frame: Frame) -> Value:
+        """A tuple that begins with some items and goes on with others, of which it is not known how many; nothing where they are as any."""
+
     def draws(self, m: Machine, v: Value) -> bool:
         """Whether code that nobody knows, and that is given the value, may take data from it that
         differ between ranks.

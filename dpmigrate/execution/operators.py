@@ -280,6 +280,10 @@ class OperatorParts(ComparisonParts):
         if isinstance(op, ast.Add) and self.library.opening(self, left, node, frame):
             return left  # it begins as it did, and its length is not known
         both_of = [self.elements(v, node, frame) for v in (left, right)]
+        if isinstance(op, ast.Add) and a is not None and all(isinstance(x, Items) for x in left) and not self.counts([right]):
+            begun = self.library.lengthened(self, a, both_of[1], node, frame)
+            if begun:
+                return begun
         out = self.listed(both_of, node, frame, exact=False, by=[left, right])
         counts = [self.heap.read((o.number, LENGTH)) or NOTHING for v in (left, right) for o in self.objects(v)]
         parted = next((p for count in counts if (p := self.parting(count, node)) is not None), None)

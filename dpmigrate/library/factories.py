@@ -37,8 +37,10 @@ def factory(site: Site) -> Value:
         return _open(site, sizes)
     if any(_several(site, s) for s in sizes):
         held = join(*[site.flat(s) for s in sizes])
-        lost = placement_of(held).kind not in placements.EQUAL
-        p = placements.UNKNOWN if lost else placements.UNIFORM
+        kind = placement_of(held).kind
+        # as of sizes that are known one by one: what has a size of a rank's own is the rank's own
+        lost = placements.PER_RANK if kind is Kind.PER_RANK else placements.UNKNOWN
+        p = placements.UNIFORM if kind in placements.EQUAL else lost
         return _made(site, p, [held, *filled], None, filled)
     placement, axes = placements.UNIFORM, len(sizes)
     for i, s in enumerate(sizes):

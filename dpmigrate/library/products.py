@@ -100,6 +100,37 @@ def _one_sided(site: Site, operands: list[Value], a: Data | None, b: Data | None
     return site.data(found.placement._replace(axis=axis), axes=made, keep_axes=False)
 
 
+def distances(site: Site) -> Value:
+    """``cdist(x, y)``: a number for each row of one matrix with each row of the other; axes before the last two go with each other."""
+    operands = [site.flat(site.get(i) or NOTHING) for i in range(2)]
+    a, b = (rows_of(v) for v in operands)
+    axes = [axes_of(v) for v in operands]
+    one = a or b
+    if one is None:
+        known = max(n for n in axes if n is not None) if None not in axes else None
+        return site.data(placements.elementwise(placement_of(v) for v in operands), axes=known, keep_axes=False)
+    if (a is None or b is None) and any(placement_of(v).kind not in (*placements.EQUAL, Kind.ROWS) for v in operands):
+        lost = any(placement_of(v).kind is Kind.UNKNOWN for v in operands)
+        return site.data(placements.UNKNOWN if lost else placements.PER_RANK, keep_axes=False)
+    if b is None and axes[0] is None:  # the last axis is not that of the samples where it is not known how many there are
+        return site.data(one.placement, keep_axes=False)
+    own = [n for r, n in zip((a, b), axes, strict=True) if r is not None]  # of what is not known the one has as many axes as the other
+    first, second = axes[0] or axes[1], axes[1] or axes[0]
+    if first is None or second is None or (None in own and (first == 2 or a is None)):
+        return site.unknown("whether the samples meet in cdist")
+    made = max(first, second)
+    found = [None if r is None else n - 1 - r.placement.axis for r, n in ((a, first), (b, second))]  # counted from the last axis
+    ours, theirs = found
+    if ours == theirs and ours is not None and ours >= 2 and a is not None and b is not None:
+        p = placements.join(a.placement._replace(axis=0), b.placement._replace(axis=0))
+        return site.data(p._replace(axis=made - 1 - ours), axes=made, keep_axes=False)
+    if (a is not None and b is not None) or 0 in found:
+        return site.data(placements.PER_RANK, keep_axes=False)
+    behind = ours if ours is not None else 0 if theirs == 1 else theirs  # the rows of the second are the last axis of the result
+    assert behind is not None
+    return site.data(one.placement._replace(axis=made - 1 - behind), axes=made, keep_axes=False)
+
+
 def with_weights(site: Site) -> Value:
     """``F.linear``, ``F.conv2d``: rows meet weights that are the same on all ranks."""
     first, *rest = [site.flat(v) for v in site.all()] or [()]

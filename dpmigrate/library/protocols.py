@@ -32,7 +32,7 @@ from dpmigrate.library.registry import (
     OF_KIND,
 )
 from dpmigrate.library.sites import Site
-from dpmigrate.library.unpacking import opening, unpacked
+from dpmigrate.library.unpacking import lengthened, opening, unpacked
 
 if TYPE_CHECKING:
     from dpmigrate.execution.engine import Execution
@@ -75,6 +75,9 @@ class Protocols:
 
     def opening(self, m: Machine, v: Value, node: ast.AST, frame: Frame) -> list[Value]:
         return opening(site_of(m, ".shape", Arguments(), node, frame), v)
+
+    def lengthened(self, m: Machine, first: list[Value], rest: Value, node: ast.AST, frame: Frame) -> Value:
+        return lengthened(site_of(m, ".shape", Arguments(), node, frame), first, rest)
 
     def _sources(self, m: Machine, iterable: Value) -> list[Atom]:
         """What a loop goes over, behind progress bars, ``enumerate`` and ``zip``, each once: a bar

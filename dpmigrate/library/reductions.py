@@ -5,9 +5,10 @@ from __future__ import annotations
 from dpmigrate.execution import arithmetic, derivation, placements
 from dpmigrate.execution.joins import join
 from dpmigrate.execution.placements import Kind, Placement
-from dpmigrate.execution.values import Data, Value, const, data, items, placement_of, value
+from dpmigrate.execution.values import NOTHING, Data, Value, const, data, items, placement_of, value
 from dpmigrate.library.axes import dims_of, least_dim, on_axes, on_axis, one_dim, rows_of
 from dpmigrate.library.effects import cut
+from dpmigrate.library.shapes import with_lengths
 from dpmigrate.library.sites import PADDING, Effect, Site
 
 #: reductions that give values and their places when they are given an axis
@@ -252,6 +253,23 @@ def reordered(at: int = 1, default: int | None = None) -> Effect:
         return site.data(found.placement, axes=found.axes, keep_axes=False)
 
     return effect
+
+
+def turned(site: Site) -> Value:
+    """``x.rot90(k, dims)``: a plane of two axes is turned, of which that of the samples may be none."""
+    first = site.flat(site.get(0) or ())
+    found = rows_of(first)
+    if found is None:
+        return with_lengths(site.each(), [])
+    try:
+        dims = dims_of(site, 2)
+    except LookupError:
+        return site.unknown("which axes are turned")
+    hits = on_axes(dims if dims is not None else [0, 1], found)
+    if None in hits:
+        return site.unknown("which axes are turned")
+    p = placements.elementwise([found.placement, placement_of(site.get(1, "k") or NOTHING)])
+    return site.data(placements.PER_RANK if any(hits) else p, axes=found.axes, keep_axes=False)
 
 
 def renormed(site: Site) -> Value:

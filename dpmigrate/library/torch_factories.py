@@ -32,6 +32,12 @@ x.new_zeros(x.size(0), 2)
 torch.ones(2 * x.size(0))
 torch.zeros(int((x > 0).sum()))
 torch.ones(4) + x
+torch.ones((x.shape[0],) + (1,) * (x.dim() - 1)) * x
+torch.ones((x.shape[0],) + x.shape[1:])
+torch.ones((1, 2 * x.size(0)) + (1,) * (w.dim() - 1))
+torch.ones((x.size(0), x.size(0)) + (1,) * (x.dim() - 1))
+torch.ones((2,) + (1,) * (x.dim() - 1))
+torch.zeros((int((x > 0).sum()),) + (1,) * (x.dim() - 1))
 """), _DOC),
     Row("torch.rand torch.randn torch.randint torch.normal", drawing("torch", factory), examples("""
 torch.randn(x.size(0), 3)

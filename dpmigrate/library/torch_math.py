@@ -10,7 +10,6 @@ from dpmigrate.library.effects import (
     mask,
     negated,
     operator,
-    unestablished,
 )
 from dpmigrate.library.reductions import (
     along,
@@ -22,6 +21,7 @@ from dpmigrate.library.reductions import (
     renormed,
     reordered,
     several,
+    turned,
 )
 from dpmigrate.library.sites import Effect, Row, examples
 from dpmigrate.library.slices import grid_of
@@ -52,7 +52,7 @@ isclose isneginf isposinf logical_not logical_and logical_or logical_xor bitwise
 bitwise_or bitwise_not bitwise_xor signbit isreal isin
 """
 _COUPLED = """
-cdist pdist cov corrcoef unique unique_consecutive histc histogram allclose equal
+pdist cov corrcoef unique unique_consecutive histc histogram allclose equal
 combinations cartesian_prod outer ger kron trace
 """
 
@@ -263,7 +263,18 @@ x.roll(1, 0)
 x.roll(1)
 torch.roll(x, shifts=1, dims=1)
 """), _DOC),
-    Row(both("rot90"), unestablished("which axes are turned"), ("torch.rot90(w)",), _DOC),
+    Row(both("rot90"), turned, examples("""
+torch.rot90(w)
+torch.rot90(x)
+x[:, None].rot90(1, (1, 2))
+x[:, None].rot90(2, dims=(2, 1))
+x.view(-1, 2, 2).rot90(3, [-2, -1])
+x[:, None].rot90(t.size(0), (1, 2))
+x.view(-1, 2, 2).rot90(int(x.sum()), (1, 2))
+x.mean(0)[None].rot90(1, [0, 1])
+x.sum(0)[None].rot90(k=2)
+w.rot90(t.size(0) % 3)
+"""), _DOC),
     Row(both("diff"), along(2), ("torch.diff(x, dim=1)", "torch.diff(x, dim=0)"), _DOC),
     Row(both("cosine_similarity"), compared_rows(False), examples("""
 torch.cosine_similarity(x, y)
@@ -286,8 +297,6 @@ torch.meshgrid(w[0], w[1], indexing="ij")[1] + x.sum()
 torch.meshgrid([w[0], w[1], w[2]], indexing="ij")[2]
 """), _DOC),
     Row(both(_COUPLED), coupled, examples("""
-torch.cdist(x, y)
-torch.cdist(x, w)
 x.unique()
 torch.cov(x)
 torch.outer(x[:, 0], x[:, 0])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dpmigrate.execution import derivation
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.values import NONE, NOTHING, Value, const, items, placement_of
-from dpmigrate.library.products import einsum, matmul, tensordot
+from dpmigrate.library.products import distances, einsum, matmul, tensordot
 from dpmigrate.library.reductions import along
 from dpmigrate.library.shapes import axes_of
 from dpmigrate.library.sites import Effect, Row, Site, examples
@@ -57,6 +57,29 @@ x[None] @ w
 x @ x.mean(0)
 w[None] @ x[:, :, None]
 """), _DOC),
+    Row("torch.cdist", distances, examples("""
+torch.cdist(x, y)
+torch.cdist(x, w)
+torch.cdist(x, w, p=1)
+torch.cdist(w, x)
+torch.cdist(w, w)
+torch.cdist(x.t(), y.t())
+torch.cdist(w, x[:4].t())
+torch.cdist(x[None], w)
+torch.cdist(w, x[None])
+torch.cdist(w[None], x[None])
+torch.cdist(x[:, None], w)
+torch.cdist(x[:, None], w[None])
+torch.cdist(w, x[:, None])
+torch.cdist(x[:, None], y[:, None])
+torch.cdist(x[:, None], w.expand(x.size(0), 4, 4))
+torch.cdist(x[:, None], w[None].repeat((x.size(0), 1, 1)))
+torch.cdist(x[:, None], y)
+torch.cdist(x[:, None], y[None])
+torch.cdist(x[None, :, None], y[:, None])
+torch.cdist(x, x.mean(0, keepdim=True))
+torch.cdist(x1=x.detach(), x2=w).argmin(1)
+"""), "https://docs.pytorch.org/docs/stable/generated/torch.cdist.html"),
     Row(both("tensordot"), tensordot, examples("""
 torch.tensordot(w, w)
 torch.tensordot(x, w, dims=1)

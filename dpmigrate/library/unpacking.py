@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import ast
 
+from dpmigrate.execution import derivation, placements
 from dpmigrate.execution.placements import Kind
-from dpmigrate.execution.values import RESULTS, SETTING, Data, Value, value
+from dpmigrate.execution.values import NOTHING, RESULTS, SETTING, Const, Data, Setting, Value, placement_of, value
 from dpmigrate.library.sites import Site
 from dpmigrate.library.sizes import is_shape, size_of
 
@@ -57,6 +58,22 @@ def opening(site: Site, v: Value) -> list[Value]:
     axis = atom.placement.axis
     sizes = unpacked(site, v, axis + 2, axis + 1)
     return sizes[: axis + 1] if sizes is not None else []
+
+
+def lengthened(site: Site, first: list[Value], rest: Value) -> Value:
+    """A tuple that begins with sizes and goes on with others of which it is not known how many, ``(len(x),) + (1,) * (x.dim() - 1)``:
+    the shape of a tensor with that many samples along one axis. Nothing where it is no such tuple.
+    """
+    at = [i for i, s in enumerate(first) if placement_of(s).kind is Kind.SIZE]
+    others = [s for i, s in enumerate(first) if i not in at]
+    plain = all(s and all(isinstance(a, Const | Setting) for a in s) for s in (*others, rest))
+    if len(at) != 1 or not plain or not all(isinstance(a, Data) and a.kind == "number" for a in first[at[0]]):
+        return NOTHING
+    p = placement_of(first[at[0]])
+    made = derivation.derived(
+        "size", placements.rows(at[0], times=max(p.times, 0)), [first[at[0]]], site.node, kind="shape", gradient="none", keep_axes=False
+    )
+    return made
 
 
 def _told(site: Site, axes: int) -> None:
