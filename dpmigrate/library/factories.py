@@ -88,7 +88,7 @@ def _open(site: Site, sizes: list[Value]) -> Value:
     if star.kind not in placements.EQUAL or len(moving) > 1:
         return _made(site, placements.UNKNOWN, [*sizes, site.arguments.star], None)
     p = sized(lying[moving[0]], moving[0]) if moving else placements.UNIFORM
-    return _made(site, p, sizes, None)
+    return _made(site, p, [*sizes, site.arguments.star], None)
 
 
 def _made(site: Site, p: Placement, given: list[Value], axes: int | None, filled: Iterable[Value] = ()) -> Value:

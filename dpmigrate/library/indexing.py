@@ -15,6 +15,7 @@ from dpmigrate.execution.values import (
     SETTING,
     Const,
     Data,
+    Origin,
     Setting,
     Value,
     cast_kind,
@@ -236,6 +237,8 @@ def _shape_item(site: Site, found: Data, key: Value) -> Value:
         start, stop = (_end(site, made, name) for name in ("lower", "upper"))
         p = found.placement
         if type(start) is int and start > p.axis:
+            if p.padded and start < 2:  # one of the first two axes is as long as the longest sample of the rank
+                return value(Data("number", placements.PADDED, sources=found.sources, axes=0, origin=Origin(site.node, "size")))
             return value(Data("number", placements.UNIFORM))
         first = start or 0
         if type(first) is int and first < 0 and stop is None and not p.axis:

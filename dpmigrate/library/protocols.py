@@ -113,6 +113,8 @@ class Protocols:
         plain = isinstance(atom, Data) and atom.kind in ("number", "text")
         if plain and atom_placement(atom).kind is Kind.PER_RANK:
             return value(atom)  # whatever it is, its parts differ
+        if plain and atom_placement(atom).padded:
+            return value(atom)  # sizes, of which one is that of a rank's longest sample
         if isinstance(atom, Data) and atom.kind == RESULTS:
             if atom.placement.kind in placements.EQUAL:
                 return value(atom)

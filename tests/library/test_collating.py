@@ -142,6 +142,23 @@ def test_samples_filled_up_in_a_loop() -> None:
     assert _given(body) == ["rows(axis 0, padded)"]
 
 
+@pytest.mark.parametrize(
+    ("sizes", "expected"),
+    [
+        ("batch.shape[0], *batch.shape[1:]", "rows(axis 0, padded)"),
+        ("(batch.shape[0],) + batch.shape[1:]", "unknown"),
+        ("(batch.shape[0],) + batch.shape[2:]", "rows(axis 0)"),
+        ("(len(batch),) + (1,) * (batch.dim() - 1)", "rows(axis 0)"),
+    ],
+)
+def test_sizes_go_on_as_the_longest_sample_of_a_rank_does(sizes: str, expected: str) -> None:
+    body = "    return torch.nn.utils.rnn.pad_sequence([s[0] for s in samples], batch_first=True)"
+    program = _PROGRAM.format(body=body, sample="x, i % 2, np.ones(3)", made="torch.load(f'clips/{i}.pt')")
+    ex = executed(f"{program}    out = torch.ones({sizes})\n")
+    made = ex.heap.read((module_of(ex).number, "out")) or ()
+    assert [str(a.placement) for a in made if isinstance(a, Data)] == [expected]
+
+
 @pytest.mark.parametrize("value", ["torch.eye(3)", "torch.arange(8)", "torch.zeros(4, 4)"])
 def test_constants_are_no_rows(value: str) -> None:
     rows, constant = _given(f"{_STACKED}    return x, {value}")
