@@ -186,9 +186,9 @@ def _bound(roles: Roles, b: Binding, node: ast.Name, seen: set[Hashable]) -> boo
         return True
     if b.path and b.path[0] != 0:  # length and dim of n, length, dim = x.shape, or of n, length, dim, device = *x.shape, x.device
         first = b.value.elts[0] if isinstance(b.value, ast.Tuple | ast.List) and b.value.elts else None
-        if isinstance(first, ast.Starred) and _is_size(first.value):
+        if isinstance(first, ast.Starred) and _is_size(roles, first.value):
             return any(of_batch(roles, e, seen) for e in b.value.elts[1:])  # type: ignore[attr-defined]
-        if _is_size(b.value):
+        if _is_size(roles, b.value):
             return False
     return of_batch(roles, b.value, seen)
 
@@ -231,10 +231,15 @@ def _given(roles: Roles, call: ast.Call, value: ast.expr | None, seen: set[Hasha
     return of_batch(roles, value, seen) if value is not None else starred
 
 
-def _is_size(node: ast.AST) -> bool:
+def _is_size(roles: Roles, node: ast.AST) -> bool:
     if isinstance(node, ast.Call):
-        return not node.args and _is_size(node.func)
+        return _is_size(roles, node.args[0]) if _listed(roles, node) else not node.args and _is_size(roles, node.func)
     return isinstance(node, ast.Attribute) and node.attr in ("shape", "size")
+
+
+def _listed(roles: Roles, node: ast.AST) -> bool:
+    """``list(x.size())``, ``tuple(x.shape)``: the same sizes."""
+    return isinstance(node, ast.Call) and len(node.args) == 1 and roles.names.dotted(node.func) in ("?.list", "?.tuple")
 
 
 def _other_size(roles: Roles, node: ast.Name) -> bool:
@@ -247,5 +252,7 @@ def _other_size(roles: Roles, node: ast.Name) -> bool:
         return isinstance(outer, ast.Call)
     if isinstance(outer, ast.Call) and above.attr == "size" and not outer.args and not outer.keywords:
         outer = roles.names.parent[outer]  # x.size()[0]
+    if _listed(roles, outer):
+        outer = roles.names.parent[outer]  # list(x.size())[0]
     index = outer.slice if isinstance(outer, ast.Subscript) else outer.args[0] if isinstance(outer, ast.Call) and outer.func is above and outer.args else None
     return not (isinstance(index, ast.Constant) and index.value == 0) and not (above.attr in ("shape", "size") and index is None)
