@@ -111,8 +111,8 @@ class Protocols:
 
     def elements(self, m: Machine, atom: Atom, node: ast.AST, frame: Frame) -> Value | None:
         plain = isinstance(atom, Data) and atom.kind in ("number", "text")
-        if plain and atom_placement(atom).kind is Kind.PER_RANK:
-            return value(atom)  # whatever it is, its parts differ
+        if plain and atom_placement(atom).kind in (Kind.PER_RANK, Kind.UNKNOWN):
+            return value(atom)  # whatever it is, its parts differ, or are not known for the same reason
         if plain and atom_placement(atom).padded:
             return value(atom)  # sizes, of which one is that of a rank's longest sample
         if isinstance(atom, Data) and atom.kind == RESULTS:

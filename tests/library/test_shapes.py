@@ -397,3 +397,9 @@ def test_axes_that_squeeze_leaves_where_their_lengths_are_known(out: str, kind: 
 def test_samples_normalised_as_channels_have_weights_of_their_own(more: str) -> None:
     ex = executed(f"{_HEAD}{_KNOWN}for x, t in loader:\n    b, c, h, w = x.size()\n    out = F.batch_norm(x.view(1, b * c, h, w), {more})\n")
     assert placement_of(tuple(a for a in held(ex, "out") if a != UNBOUND)).kind is Kind.UNKNOWN
+
+
+def test_sizes_of_what_is_not_known_are_not_known_for_its_reason() -> None:
+    text = "import json\nfor x, t in loader:\n    b, h = list(torch.ones([x.shape[0], *x.shape[1:]]).size())\n    out = torch.ones(h)\n"
+    made = [a for a in held(executed(f"{_HEAD}{_UNKNOWN}{text}"), "h") if isinstance(a, Data)]
+    assert [a.placement.kind for a in made] == [Kind.UNKNOWN]
