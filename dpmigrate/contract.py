@@ -19,7 +19,7 @@ NAMES: Final[dict[str, tuple[str, ...]]] = {
     "world_size": (),
     "is_main": (),
     "device": (),
-    "wrap": ("model", "sync_bn", "find_unused", "compare", "thaws", "move_inputs"),
+    "wrap": ("model", "sync_bn", "find_unused", "compare", "thaws", "move_inputs", "again"),
     "unwrap": ("model",),
     "method": ("model", "name"),
     "accumulate": ("*models", "sync"),

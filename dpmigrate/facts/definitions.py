@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from dpmigrate.facts.library import FLOATS, MOVES, PROGRESS
 from dpmigrate.facts.names import FunctionNode, Names
@@ -52,6 +52,7 @@ class Definitions:
         self._families: dict[ast.ClassDef, list[ast.ClassDef]] = {}
         self._holders: dict[ast.ClassDef, bool] = {}
         self._fields: dict[ast.ClassDef, list[str]] = {}
+        self._drivers: dict[FunctionNode, bool] = {}
         self._yields = {n for n in names.nodes if isinstance(n, ast.Yield | ast.YieldFrom)}
 
     def method_class(self, node: ast.AST) -> ast.ClassDef | None:
@@ -138,6 +139,67 @@ class Definitions:
             return False
         own = {*family, *self.bases(cls)}
         return any(self.names.cls(n) in own for n in self.names.attributes("backward")) or any(map(self._keeps_a_copy, own))
+
+    def drives_itself(self, function: ast.AST) -> bool:
+        """Whether the function is a method in which a model trains itself (``model.fit(loader)``, ``model.train_step(batch)``, with ``backward()`` in it, of
+        a class that has a ``forward`` as well), one that starts such a method, or a loop in which such a model calls itself, as for an evaluation.
+
+        What stands in it is none of what ``forward`` runs.
+        """
+        if not isinstance(function, FunctionNode):
+            return False
+        if function not in self._drivers:
+            cls = self.method_class(function)
+            self._drivers[function] = cls is not None and self._of_one_that_trains_itself(function, cls)
+        return self._drivers[function]
+
+    def _of_one_that_trains_itself(self, function: FunctionNode, cls: ast.ClassDef) -> bool:
+        if not self.is_module_class(cls) or self.holds_models(cls) or is_static(function) or is_class_method(function):
+            return False
+        if self._trains(function):
+            return any(self.method(c, "forward") is not None for c in self.family(cls)) and not self._run_by_forward(function, cls)
+        if self._run_by_forward(function, cls) or not any(self.drives_itself(m) for m in self._related(cls) if self._trains(m)):
+            return False
+        me = parameters(function)[:1]
+        own = [n for n in walk(function) if isinstance(n, ast.Name) and n.id in me]
+        return self._loops_over(function, [n for n in own if _is_called(self.names, n)]) or any(self._starts_training(n, cls) for n in own)
+
+    def _related(self, cls: ast.ClassDef) -> Iterator[ast.AST]:
+        """What stands in the class, its bases and what derives from it."""
+        return (m for c in dict.fromkeys((*self.bases(cls), *self.family(cls))) for m in c.body)
+
+    def _starts_training(self, me: ast.Name, cls: ast.ClassDef) -> bool:
+        """``self.train_epoch(loader)``, of a method that trains"""
+        method = self.names.parent[me]
+        call = self.names.parent[method]
+        named = isinstance(method, ast.Attribute) and isinstance(call, ast.Call) and call.func is method
+        return named and any(isinstance(m, FunctionNode) and m.name == method.attr and self._trains(m) for m in self._related(cls))  # type: ignore[attr-defined]
+
+    def _trains(self, method: ast.AST) -> bool:
+        return isinstance(method, FunctionNode) and any(self.names.function(n) is method for n in self.names.attributes("backward"))
+
+    def _loops_over(self, function: FunctionNode, nodes: Iterable[ast.AST]) -> bool:
+        """Whether one of the nodes stands in a loop of the function's own."""
+        own = (n for n in nodes if self.names.function(n) is function)
+        return any(isinstance(a, ast.For | ast.While) for n in own for a in self.names.ancestors(n, below=function))
+
+    def _run_by_forward(self, function: FunctionNode, cls: ast.ClassDef) -> bool:
+        """Whether ``forward`` of the class names the method, or another one that it names does."""
+        seen: set[str] = set()
+        todo = ["forward"]
+        while todo:
+            name = todo.pop()
+            if name in seen:
+                continue
+            seen.add(name)
+            methods = (m for m in self._related(cls) if isinstance(m, FunctionNode) and m.name == name)
+            todo += [n.attr for m in methods for n in walk(m) if isinstance(n, ast.Attribute)]
+        return function.name in seen
+
+    def within_own_loop(self, node: ast.AST) -> FunctionNode | None:
+        """The method round the node that ``drives_itself``; also round the functions that it makes."""
+        around = (a for a in (node, *self.names.ancestors(node)) if isinstance(a, FunctionNode))
+        return next((f for f in around if self.drives_itself(f)), None)
 
     def _keeps_a_copy(self, cls: ast.ClassDef) -> bool:
         """Whether a class makes a copy of a parameter of its ``__init__``, and calls nothing that it keeps: methods alone."""
@@ -254,6 +316,14 @@ def _itself(node: ast.AST | None, name: str) -> bool:
     if isinstance(node, ast.IfExp):
         return _itself(node.body, name) and _itself(node.orelse, name)
     return isinstance(node, ast.Name) and node.id == name
+
+
+def _is_called(names: Names, me: ast.Name) -> bool:
+    """``self(x)``, ``self.forward(x)``"""
+    above = names.parent[me]
+    called = above if isinstance(above, ast.Attribute) and above.attr == "forward" else me
+    call = names.parent[called]
+    return isinstance(call, ast.Call) and call.func is called
 
 
 def parameters(function: FunctionNode) -> list[str]:

@@ -130,8 +130,13 @@ def _variables(roles: Roles, node: ast.AST) -> dict[object, str]:
 # ------------------------------------------------------------------ buffers
 def evaluated_models(roles: Roles, loop: BatchLoop) -> list[str]:
     """The wrapped models that the loop itself calls, by what they are called before it."""
-    called = (p.model for p in roles.forwards if roles.names.is_inside(p.call, loop.node) and roles.wrapped(p.call.func) is not False)
+    called = (p.model for p in roles.forwards if roles.names.is_inside(p.call, loop.node) and _parallel(roles, p.model))
     return list({ast.unparse(_before(roles, model, loop)): None for model in called})
+
+
+def _parallel(roles: Roles, model: ast.expr) -> bool:
+    """Whether the expression may mean a wrapper, or, as ``self`` in a method of a model that trains itself, the model that one was made of."""
+    return roles.wrapped(model) is not False or (isinstance(model, ast.Name) and roles.values.defs.within_own_loop(model) is not None)
 
 
 def _before(roles: Roles, func: ast.expr, loop: BatchLoop) -> ast.expr:
@@ -177,7 +182,7 @@ def _shares_step(roles: Roles, loop: BatchLoop) -> bool:
 def _calls_elsewhere(roles: Roles, loop: BatchLoop) -> bool:
     """Whether a model is called by a function that the loop enters, and not by the loop itself, so that it has no name there."""
     entered = roles.all_entered(ast.Module(loop.node.body, []))
-    inside = [p for p in roles.forwards if roles.names.is_inside(p.call, loop.node) and roles.wrapped(p.model) is not False]
+    inside = [p for p in roles.forwards if roles.names.is_inside(p.call, loop.node) and _parallel(roles, p.model)]
     called = frozenset().union(*(roles.model_vals(p.model) for p in inside))
     deeper = (roles.model_vals(p.model) for p in roles.forwards if roles.names.function(p.call) in entered)
     return not inside or any(not vals <= called for vals in deeper)

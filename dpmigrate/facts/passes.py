@@ -78,6 +78,8 @@ def indirect(roles: Roles) -> Iterator[Pass]:
     for call in roles.calls:
         if isinstance(call.func, ast.Attribute | ast.Subscript) and not roles.inside_module(call):
             root, path = _root(roles, call.func)
+            if root is not None and path and _drives_itself(roles, root, path):
+                continue  # what it calls of itself is seen there
             if root is not None and (path == [] or _may_train(roles, call, root, path)) and not lent(roles, root):
                 yield Pass(call, root, None if None in path else ".".join(p for p in path if p), True)
 
@@ -137,6 +139,14 @@ def _may_train(roles: Roles, call: ast.Call, root: ast.expr, path: list[str | No
             return False
         return name not in NO_PASS and not isinstance(roles.names.parent[call], ast.Expr) and not name.startswith(("get_num", "num_", "is_", "has_"))
     return _is_module(roles, call.func)
+
+
+def _drives_itself(roles: Roles, root: ast.expr, path: list[str | None]) -> bool:
+    """Whether a method of the model is one in which it trains itself: ``model.train_step(batch)``."""
+    defs = roles.values.defs
+    classes = [v.cls for m in roles.model_vals(root) for v in roles.values.inner(m)]
+    methods = [defs.method(c, path[0] or "") if c is not None and len(path) == 1 else None for c in classes]
+    return bool(methods) and all(m is not None and defs.drives_itself(m) for m in methods)
 
 
 def _is_module(roles: Roles, func: ast.expr) -> bool:

@@ -146,9 +146,11 @@ class Roles:
         return (*straight, *self.detours)
 
     def inside_module(self, node: ast.AST) -> bool:
-        """Whether the node stands in a class of modules, and not in one that only holds models and trains them."""
-        cls = self.names.cls(node)
-        return cls is not None and self.values.defs.is_module_class(cls) and not self.values.defs.holds_models(cls)
+        """Whether the node stands in a class of modules, and not in one that only holds models and trains them, nor in a method in which a model trains
+        itself, or evaluates.
+        """
+        cls, defs = self.names.cls(node), self.values.defs
+        return cls is not None and defs.is_module_class(cls) and not defs.holds_models(cls) and defs.within_own_loop(node) is None
 
     # ------------------------------------------------------------------ backward
     @cached_property

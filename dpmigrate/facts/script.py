@@ -218,7 +218,9 @@ class Script:
         return Span.of(node)
 
     def text(self, node: ast.AST) -> str:
-        """The source of the node as written."""
+        """The source of the node as written; of a model in its own training the variable that has its wrapper."""
+        if node in self.wraps.own:
+            return self.wraps.own[node].name  # type: ignore[index]
         return self.program.text(Span.of(node)) if getattr(node, "end_lineno", None) else ast.unparse(node)
 
     def shared(self, node: ast.AST) -> bool:
@@ -323,7 +325,7 @@ class Script:
         it is not known which it is. Several may be written beside one statement, in an order of their own.
         """
         own = [n for n, text in enumerate(written) if text == written[index]]
-        named = [w for w in self.wraps.wraps if w.how in ("after", "before", "part") and w.target == written[index]]
+        named = [w for w in self.wraps.wraps if w.how in ("after", "before", "part", "own") and w.target == written[index]]
         wraps = sorted(named if len(named) == len(own) else self.wraps.wraps, key=lambda w: position(w.node if w.how == "part" else w.stmt))
         if len(named) == len(own):
             return (wraps[own.index(index)],)

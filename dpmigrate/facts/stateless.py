@@ -33,7 +33,7 @@ def stateless(roles: Roles, models: Vals, name: str) -> bool:
 def _is_free(roles: Roles, cls: ast.ClassDef, name: str, seen: frozenset[str]) -> bool:
     method = roles.values.defs.method(cls, name)
     if method is None:
-        return False
+        return _is_loss(roles, cls, name)
     if name in seen:
         return True
     given = parameters(method)
@@ -43,6 +43,12 @@ def _is_free(roles: Roles, cls: ast.ClassDef, name: str, seen: frozenset[str]) -
         return False
     used = [n for n in inside if isinstance(n, ast.Name) and n.id in (own, "super", "__class__")]
     return all(n.id == own and _is_plain_use(roles, cls, n, seen | {name}) for n in used)
+
+
+def _is_loss(roles: Roles, cls: ast.ClassDef, attribute: str) -> bool:
+    """``self.criterion = nn.MSELoss()``: a loss without weights, which is called as one."""
+    given = [*_of_class(roles, cls, attribute), *_of_objects(roles, attribute)]
+    return bool(given) and not _registered(roles, attribute) and all(isinstance(e, ast.Call) and _holds_nothing(roles, e) for e in given)
 
 
 def _may_run_model(roles: Roles, method: FunctionNode, call: ast.Call, own: str | None) -> bool:

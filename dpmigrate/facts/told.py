@@ -11,7 +11,8 @@ PLACE = "{place}"
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """The words, and the node whose place they name, if they name one."""
+    """The words, and the node whose place they name, if they name one; what helps, where that is another thing than the rule says."""
 
     words: str
     node: ast.AST | None = None
+    advice: str = ""

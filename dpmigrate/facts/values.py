@@ -9,10 +9,10 @@ there the bare model is meant before that statement and the wrapper after it; an
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 
-from dpmigrate.facts.definitions import SAME, Definitions, arguments, default, is_class_method, is_static, through
+from dpmigrate.facts.definitions import SAME, Definitions, arguments, default, is_class_method, is_static, parameters, through
 from dpmigrate.facts.flows import flows
 from dpmigrate.facts.lookups import Lookups
 from dpmigrate.facts.names import FunctionNode, Names
@@ -45,12 +45,18 @@ class Values:
     """The fixpoint of the module's assignments, calls and returns."""
 
     def __init__(
-        self, names: Names, new_wraps: Iterable[WrapSite] = (), plain: frozenset[ast.Call] = frozenset(), in_place: frozenset[ast.expr] = frozenset()
+        self,
+        names: Names,
+        new_wraps: Iterable[WrapSite] = (),
+        plain: frozenset[ast.Call] = frozenset(),
+        in_place: frozenset[ast.expr] = frozenset(),
+        seen_as: Mapping[ast.expr, Val] | None = None,
     ) -> None:
         self.names = names
         self.defs = Definitions(names)
         self.plain = plain  # DataParallel calls that the migration takes away: they mean their argument
         self.in_place = in_place  # expressions that the migration wraps where they stand
+        self.seen_as = seen_as or {}  # reads of ``self`` in whose place the migration puts a wrapper
         self.vars: dict[Key, set[Val]] = {}
         self.returns: dict[ast.AST, set[Val]] = {}
         self.items: dict[ast.AST, dict[object, set[Val]]] = {}
@@ -167,6 +173,8 @@ class Values:
         plain = [*a.posonlyargs, *a.args]
         cls = self.defs.method_class(node)
         if cls is not None and plain and plain[0] is arg and not is_static(node):
+            if self.defs.drives_itself(node):
+                return NONE  # the models whose method is called, which other code has in its variables
             kind = "class" if is_class_method(node) else "object"
             return frozenset(Val(kind, c, cls=c) for c in self.defs.family(cls))
         if arg in (a.vararg, a.kwarg):
@@ -197,6 +205,10 @@ class Values:
             self._called_from(function, node)
             for name, vals in self._parts.given(node, function, skip):
                 self._put(("v", id(self.names.opened[function]), name), vals)
+            if self.defs.drives_itself(function) and isinstance(node.func, ast.Attribute):
+                models = frozenset(v for v in self.eval(node.func.value) if v.kind == "object" and v.cls is not None)
+                for me in parameters(function)[:1]:
+                    self._put(("v", id(self.names.opened[function]), me), models)
         for cls in (v.cls for v in self.eval(node.func) if v.kind == "class" and v.cls is not None):
             self._fill_in(node, cls)
         for short in (v.node for v in self.eval(node.func) if isinstance(v.node, ast.Lambda)):
@@ -387,6 +399,8 @@ class Values:
         self._busy[id(node)] = self._cut = here
         try:
             vals = frozenset({Val("wrapped", node)}) if node in self.in_place else self._eval(node)
+            if isinstance(node, ast.Name) and node in self.seen_as:
+                vals = frozenset({self.seen_as[node]})
         finally:
             del self._busy[id(node)]
         if self._cut >= here:  # else the answer was cut short by a cycle through what is evaluated round it

@@ -9,8 +9,8 @@ first and later code meets the wrapper. A wrap of the first two kinds also follo
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from itertools import combinations, takewhile
 
 from dpmigrate.facts.after_training import follows_training, reaches_loop
@@ -33,12 +33,16 @@ from dpmigrate.model import is_main_guard
 _NEUTRAL = frozenset({"parameters", "train", "eval", "zero_grad", "training"})
 
 
+_HELD = "let the class that holds models and optimizers be no nn.Module, or train the whole of it by one optimizer and call it as model(x)"
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Wrap:
     """One wrap of the migrated program.
 
     ``how``: ``call`` (a DataParallel call replaced where it stands), ``value`` (the assigned value of ``stmt`` is wrapped),
     ``after`` / ``before`` (a new statement beside ``stmt``), ``part`` (an element of a container is wrapped where it is made: ``{"g": Net()}``).
+    ``own``: a model that trains itself in a method gets a wrapper there, in a variable ``name``, which the method calls in its place; ``again`` and again.
     ``target`` is the source text of the variable, or of the element.
     """
 
@@ -47,6 +51,8 @@ class Wrap:
     target: str
     node: ast.AST
     key: Key | None = None
+    name: str = ""
+    again: bool = False
 
     @property
     def made(self) -> Val:
@@ -61,6 +67,7 @@ class WrapPlan:
     wraps: tuple[Wrap, ...]
     removed: frozenset[ast.Call]
     problems: tuple[tuple[ast.AST, Told], ...]
+    own: Mapping[ast.expr, Wrap] = field(default_factory=dict)
 
 
 class Wrapping:
@@ -77,6 +84,7 @@ class Wrapping:
         self.problems: list[tuple[ast.AST, Told]] = []
         self._known = (0, 0)
         self._parts: set[Key] = set()  # variables of elements that are wrapped
+        self._own: dict[ast.expr, Wrap] = {}  # reads of ``self`` in a model's own training, each with the wrap that stands for it
         self._kept: set[ast.AST] = set()  # arguments by which an object gets a model that it trains with
         self._existing()
         self._refresh()
@@ -86,16 +94,17 @@ class Wrapping:
             self._verify()
 
     def plan(self) -> WrapPlan:
-        return WrapPlan(tuple(self.wraps), frozenset(self.removed), tuple(self.problems))
+        return WrapPlan(tuple(self.wraps), frozenset(self.removed), tuple(self.problems), self._own)
 
     def _refresh(self) -> None:
         """Look again, if something has been found that changes what variables mean."""
         in_place = frozenset(w.node for w in self.wraps if w.how == "part" and isinstance(w.node, ast.expr))
-        known = len(self.sites) + len(in_place), len(self.removed)
+        known = len(self.sites) + len(in_place) + len(self._own), len(self.removed)
         if known == self._known:
             return
         self._known = known
-        self.values = Values(self.names, self.sites, frozenset(self.removed), in_place)
+        seen_as = {node: w.made for node, w in self._own.items()}
+        self.values = Values(self.names, self.sites, frozenset(self.removed), in_place, seen_as)
         self.roles = Roles(self.names, self.values, self.asked)
 
     # ------------------------------------------------------------------ DataParallel calls
@@ -218,12 +227,16 @@ class Wrapping:
         for w in self.wraps:
             if (move := unknown_move(self.roles, w)) is not None:
                 self._problem(w.stmt, f"{w.target} is moved {move} only after its wrap, and nothing here says which device that is")
+        own = {w.key for w in self.wraps if w.again}  # the runtime keeps one wrapper for all of them
         for one, other in combinations(self.sites, 2):
-            if one.key == other.key or not one.inner & other.inner or self.values.order.apart(one.stmt, other.stmt):
+            if one.key == other.key or not one.inner & other.inner or self.values.order.apart(one.stmt, other.stmt) or {one.key, other.key} <= own:
                 continue
             if not self._handed_on(one, other) and not self._handed_on(other, one) and not self._made_apart(one, other):
-                words = f"{other.key[2]} holds a model that another variable, {one.key[2]} ({PLACE}), holds too: it would be wrapped twice"
-                self._problem(other.stmt, words, one.stmt)
+                first, second = (other, one) if other.key[2] == "()" else (one, other)
+                words = f"{second.key[2]} holds a model that another variable, {first.key[2]} ({PLACE}), holds too: it would be wrapped twice"
+                if first.key[2] == "()":
+                    words = f"{second.key[2]} is trained here, and trains itself as well ({PLACE}): it would be wrapped twice"
+                self._problem(second.stmt, words, first.stmt)
 
     def _handed_on(self, one: WrapSite, other: WrapSite) -> bool:
         """Whether the one's variable is given the other's wrapper: a model that is wrapped already is left as it is."""
@@ -262,8 +275,8 @@ class Wrapping:
         call = stmt.value if isinstance(stmt, ast.Expr) else None
         return isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in MUTATORS
 
-    def _problem(self, node: ast.AST, words: str, place: ast.AST | None = None) -> None:
-        self.problems.append((node, Told(words, place)))
+    def _problem(self, node: ast.AST, words: str, place: ast.AST | None = None, advice: str = "") -> None:
+        self.problems.append((node, Told(words, place, advice)))
 
     def _other(self, func: ast.expr) -> Told:
         """Where a name is given another value after its use, which may be what stands in the way."""
@@ -287,6 +300,13 @@ class Wrapping:
                 continue
             if state is None:
                 self._problem(p.call, f"{ast.unparse(p.model)} may be the wrapped or the bare model here")
+                continue
+            if (method := self._trains_itself(p.model)) is not None:
+                self._in_own_training(p, method)
+                continue
+            if self._held_by_own(p):
+                held = f"{ast.unparse(p.model)}, which an optimizer trains, is called by a module that holds it"
+                self._problem(p.call, f"{held}: where to wrap is not known", advice=_HELD)
                 continue
             if (place := self._moved_where_it_trains(p)) is not None:
                 key, block, last = place
@@ -467,6 +487,68 @@ class Wrapping:
         """Whether an object that trains with the model is given it here, and has to be given the wrapper."""
         return any(self.names.is_inside(n, stmt) for n in self._kept)
 
+    # ------------------------------------------------------------------ a model that trains itself
+    def _trains_itself(self, node: ast.expr) -> FunctionNode | None:
+        """The method in which the expression is the model that trains itself: ``self`` in ``fit``, also by another name, ``model = self.train()``."""
+        method = self.values.defs.within_own_loop(node)
+        if method is None or not isinstance(node, ast.Name):
+            return None
+        bound = [*self.names.bindings(self.names.scope_of[node], node.id)]
+        if [b.how for b in bound] == ["param"]:
+            return method if bound[0].target is first_parameter(method) else None
+        given = [self.roles.same(b.value, SAME) if b.how == "assign" and not b.path else None for b in bound]
+        own = bool(given) and all(isinstance(g, ast.Name) and g.id != node.id and self._trains_itself(g) is method for g in given)
+        return method if own else None
+
+    def _held_by_own(self, p: Pass) -> bool:
+        """Whether a method in which a model trains itself calls another one, which that model holds."""
+        method = self.values.defs.within_own_loop(p.call)
+        cls = self.values.defs.method_class(method) if method is not None else None
+        classes = {v.cls for m in self.roles.model_vals(p.model) for v in self.values.inner(m)}
+        return cls is not None and not any(c is not None and cls in self.values.defs.bases(c) for c in classes)
+
+    def _in_own_training(self, p: Pass, method: FunctionNode) -> None:
+        """The wrapper is made before the statement of the method that trains, when the model is ready, and called in the place of ``self``.
+
+        Nothing else knows of it: it holds the model and not the other way round, so that ``self`` stays the bare model everywhere.
+        """
+        key = ("v", id(self.names.opened[method]), "()")  # of no variable of the program
+        wrap = next((w for w in self.wraps if w.how == "own" and w.key == key), None)
+        if wrap is None:
+            taken = {n.id for n in walk(method) if isinstance(n, ast.Name)} | {n.arg for n in walk(method) if isinstance(n, ast.arg)}
+            name = next(n for n in ("model", "wrapped", *(f"wrapped_{i}" for i in range(2, 50))) if n not in taken)
+            inner = frozenset(x for v in self.values.eval(p.model) for x in self.values.inner(v))
+            again = self._wrapped_again(method, inner)
+            stmt = self._first_that_trains(method)
+            me = first_parameter(method)
+            wrap = Wrap("own", stmt, me.arg if me is not None else "self", p.model, key, name, again)
+            self.wraps.append(wrap)
+            self.sites.append(WrapSite(stmt, stmt, key, wrap.made, inner))
+        self._own[p.model] = wrap
+
+    def _first_that_trains(self, method: FunctionNode) -> ast.stmt:
+        """The statement of the method that holds its training loop; without one the first that calls the model."""
+        loops = [s for s in method.body if reaches_loop(self.roles, s)]
+        calls = [s for s in method.body if self._passes_within(s)]
+        return min((*loops[:1], *calls[:1]), key=position)
+
+    def _passes_within(self, stmt: ast.stmt) -> list[Pass]:
+        inside = (p for p in self.roles.training_passes if self.names.is_inside(p.call, stmt))
+        return [p for p in inside if self._trains_itself(p.model) is not None]
+
+    def _wrapped_again(self, method: FunctionNode, models: Vals) -> bool:
+        """Whether a model may come to its wrap more than once: the method is called in a loop, or in several places, or another one wraps the model, too."""
+        calls = self.values.callers.get(method, [])
+        repeated = any(self.roles.epoch_loop(c) and not self._other_model(c) for c in calls) or self.roles.region(method.body[0]) != "outside"
+        others = {f for p in self.roles.training_passes if (f := self._trains_itself(p.model)) is not None and self.values.eval(p.model) & models}
+        return repeated or len(calls) > 1 or len(others) > 1
+
+    def _other_model(self, call: ast.Call) -> bool:
+        """Whether the loop round a call of a method makes the model that it is a method of, each time another one."""
+        made = [v.node for v in self.values.eval(call.func.value)] if isinstance(call.func, ast.Attribute) else []
+        loops = [loop for loop, _ in self.roles.epoch_loop(call)]
+        return bool(made) and all(self.names.is_inside(node, loop) for node in made for loop in loops)
+
     # ------------------------------------------------------------------ a model that the function which trains it moves
     def _moved_where_it_trains(self, p: Pass) -> tuple[Key, list[ast.stmt], int] | None:
         """Where a function that is called once, and is given the model, moves it to its device and trains it, or hands it on to what does.
@@ -645,3 +727,8 @@ class Wrapping:
 def _sets_requires_grad(node: ast.AST) -> bool:
     """Freezing goes before the wrap: DDP looks at the parameters once."""
     return isinstance(node, ast.Attribute) and node.attr == "requires_grad" and isinstance(node.ctx, ast.Store)
+
+
+def first_parameter(function: FunctionNode) -> ast.arg | None:
+    """``self`` of a method"""
+    return next(iter((*function.args.posonlyargs, *function.args.args)), None)

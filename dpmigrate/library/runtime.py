@@ -58,7 +58,7 @@ def wrapped(site: Site) -> Value:
         inner = _inside(site, value(atom))
         taken_for_model(site, inner)
         site.m.heap.write((made.number, "module"), inner)
-        for option in ("find_unused", "sync_bn", "compare", "thaws", "move_inputs"):
+        for option in ("find_unused", "sync_bn", "compare", "thaws", "move_inputs", "again"):
             given = site.arguments.keywords.get(option)
             if given is not None:
                 site.m.heap.write((made.number, option), given)

@@ -66,8 +66,8 @@ def wrap_edit(script: Script, w: Wrap) -> Edit:
         return Wrapped(script.span(w.node), wrap_code(script, "{}", w))
     if w.how == "value" and isinstance(w.stmt, ast.Assign) and not downloads(script.names, w.stmt):
         return Wrapped(script.span(w.stmt.value), wrap_code(script, "{}", w))
-    code = f"{w.target} = {wrap_code(script, w.target, w)}"
-    return Before(script.span(w.stmt), code) if w.how == "before" else After(script.span(w.stmt), code)
+    code = f"{w.name or w.target} = {wrap_code(script, w.target, w)}"
+    return Before(script.span(w.stmt), code) if w.how in ("before", "own") else After(script.span(w.stmt), code)
 
 
 def option_edit(script: Script, w: Wrap, name: str) -> Edit:
@@ -97,7 +97,7 @@ def wrap_options(script: Script, w: Wrap) -> list[str]:
     thaws = thawing(script, w)
     unused = bool(script.unused(w) or w in script.shown_unused)
     moves = script.from_data_parallel and (w.how == "call" or calls_wrapper(script)) and moved_by_wrapper(script)
-    return ["sync_bn"] * script.settings.sync_bn + ["find_unused"] * (unused or thaws) + ["thaws"] * thaws + ["move_inputs"] * moves
+    return ["sync_bn"] * script.settings.sync_bn + ["find_unused"] * (unused or thaws) + ["thaws"] * thaws + ["move_inputs"] * moves + ["again"] * w.again
 
 
 def wrap_code(script: Script, target: str, w: Wrap) -> str:

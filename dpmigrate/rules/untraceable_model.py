@@ -44,7 +44,7 @@ def untraceable_model(script: Script) -> Iterator[Hit]:
     roles = script.roles
     advice = "keep the model in one variable from its construction to the training loop"
     for node, why in script.wraps.problems:
-        yield Hit(node, script.told(why), advice=advice)
+        yield Hit(node, script.told(why), advice=why.advice or advice)
     if script.wraps.problems or not roles.train_loops:
         return
     if not roles.optimizers:

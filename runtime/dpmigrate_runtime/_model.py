@@ -53,6 +53,7 @@ def wrap(
     compare: bool = True,
     thaws: bool = False,
     move_inputs: bool = False,
+    again: bool = False,
 ) -> nn.Module:
     """``model`` in DistributedDataParallel; in one process, or without a trainable parameter, in a stand-in with ``.module``.
 
@@ -67,6 +68,8 @@ def wrap(
     ``thaws`` is for models of which parts are frozen and thawed later: DDP is shown all parameters as trained ones, and those that are frozen
     in a step are left out of it as with ``find_unused``.
     Inputs stay where the program has put them: lengths that ``pack_padded_sequence`` wants on the CPU go to the model as they are.
+    ``again`` is for a model that makes its wrapper in a method of its own, which is called many times: the wrapper that the first call
+    has made is returned, unless a parameter wants gradients that wanted none then. All ranks have to call it equally often.
     ``move_inputs`` copies the tensors in them to the GPU of the rank, as nn.DataParallel did (the ``device_ids`` of DDP).
     Errors are those of DDP, and RuntimeError where the model is on another rank's GPU, where samplers have been given other seeds on other
     ranks, or, later, where a comparison fails.
@@ -79,11 +82,45 @@ def wrap(
     if alone():
         return Single(model)
     place = _place(model)
+    options = (place, sync_bn, find_unused, compare, thaws, move_inputs)
+    if again and (kept := _kept(model, options)) is not None:
+        return kept
+    whole = model
     if sync_bn:
         model = _synchronise(model, place)
     cast_nets()
     with _thawed(model) if thaws else nullcontext():
-        return _wrapped(model, place, find_unused or thaws, compare, move_inputs)
+        wrapped = _wrapped(model, place, find_unused or thaws, compare, move_inputs)
+    if again:
+        vars(whole)[_AGAIN] = _Kept(wrapped, options)
+    return wrapped
+
+
+#: where a model keeps its wrapper: beside its parts, so that it is none of them
+_AGAIN = "_ddp_wrapper"
+
+
+class _Kept:
+    """A wrapper in the model that it wraps, which lives as long as that does, on all ranks alike. In copies and files of the model it is empty."""
+
+    def __init__(self, wrapped: nn.Module, options: tuple[Any, ...]) -> None:
+        self.wrapped = wrapped
+        self.options = options
+
+    def __reduce__(self) -> tuple[type[dict[str, Any]], tuple[()]]:
+        return dict, ()
+
+
+def _kept(model: nn.Module, options: tuple[Any, ...]) -> nn.Module | None:
+    """The wrapper that ``wrap(…, again=True)`` has made of this model, where it serves the model as it is now."""
+    kept = vars(model).get(_AGAIN)
+    if not isinstance(kept, _Kept) or kept.options != options:
+        return None
+    completed = STATE.completed.get(kept.wrapped)
+    if completed is None:  # of a process group that is gone, or without a trainable parameter
+        return None
+    known = set(map(id, completed.parameters))
+    return kept.wrapped if all(id(p) in known for p in model.parameters() if p.requires_grad) else None
 
 
 def _wrapped(model: nn.Module, place: torch.device, find_unused: bool, compare: bool, move_inputs: bool) -> nn.Module:

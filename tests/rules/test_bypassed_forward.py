@@ -99,11 +99,6 @@ def test_module_level() -> None:
     ("parts", "pointed"),
     [
         pytest.param({"step": _step("loss = loss + model.heads[x.size(0) % 1](x).sum()")}, "model.heads[x.size(0) % 1](x)", id="a layer chosen by a variable"),
-        pytest.param(
-            {"net": _NET + "\n    def fit(self, x, y):\n        self.loss(x, y).backward()\n        return 1\n", "step": _step("n = model.fit(x, y)")},
-            "model.fit(x, y)",
-            id="it differentiates by itself",
-        ),
     ],
 )
 def test_refused(parts: dict[str, str], pointed: str) -> None:

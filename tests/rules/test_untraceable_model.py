@@ -166,7 +166,7 @@ def test_a_part_that_a_module_with_its_own_optimizer_calls() -> None:
     """Not the module is trained, but what it holds, and its calls of that are inside a model's own code."""
     forward = "\n    def forward(self, x):\n        return self.net(x)\n"
     (one,) = hits("DPM904", defs=_BOTH + forward, model="both = Both()", optimizer="", step="both.process(x, y)")
-    assert one.message.startswith("self.net, which this optimizer trains, is called by a module that holds it (line ")
+    assert one.message.startswith("self.net, which an optimizer trains, is called by a module that holds it: where to wrap is not known")
     assert "no nn.Module" in one.advice
 
 
@@ -214,8 +214,22 @@ class Net(nn.Module):
 @pytest.mark.parametrize(("start", "called"), [("model = self.train().to('cpu')", "model"), ("self.train()", "self"), ("model = self", "model.forward")])
 @pytest.mark.parametrize("call", ["model.fit(loader, optimizer)", "model.fit(optimizer=optimizer, loader=loader)"])
 def test_a_model_that_trains_itself(start: str, called: str, call: str) -> None:
-    (one,) = hits("DPM904", net=_OWN_LOOP.format(start, called), batches="if True:", step=call)
-    assert one.message == "the model trains itself, in its method fit, and would go round its own wrapper"
+    """Its method makes a wrapper and calls that; it is called in each epoch, and gets the same one."""
+    new = whole(net=_OWN_LOOP.format(start, called), batches="if True:", step=call)
+    name = "model" if called == "self" else "wrapped"
+    assert f"        {start}\n        {name} = ddp.wrap(self, again=True)\n" in new
+    assert f"loss = F.cross_entropy({name}(x), y)" in new
+
+
+def test_a_model_that_trains_itself_once() -> None:
+    new = whole(net=_OWN_LOOP.format("self.train()", "self"), epochs="if True:", batches="if True:", step="model.fit(loader, optimizer)")
+    assert "        model = ddp.wrap(self)\n" in new
+
+
+def test_a_model_that_trains_itself_and_is_trained() -> None:
+    loop = _OWN_LOOP.format("self.train()", "self")
+    (one,) = (f for f in hits("DPM904", net=loop, before="model.fit(loader, optimizer)") if "twice" in f.message)
+    assert one.message.startswith("model is trained here, and trains itself as well (line ")
 
 
 _ATTACK = """

@@ -6,6 +6,7 @@ import argparse
 import copy
 import dataclasses
 import enum
+import io
 import logging
 import os
 import random
@@ -83,6 +84,34 @@ def wrapped_model() -> None:
     model(torch.ones(2, 3) * (ddp.rank() + 1)).mean().backward()
     assert bare.weight.grad is not None
     assert bare.weight.grad[0, 0].item() == (ddp.world_size() + 1) / 2
+
+
+@check
+def wrapped_again() -> None:
+    """One wrapper for a model, whatever is wrapped between; another one for what was frozen then; none in copies and files of the model."""
+    models = [nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 1)) for _ in range(2)]
+    models[0][0].requires_grad_(False)
+    first = [ddp.wrap(m, again=True) for m in models]
+    several = ddp.world_size() > 1
+    assert all((ddp.wrap(m, again=True) is w) is several for m, w in zip(models, first, strict=True))
+    assert all(ddp.wrap(m) is not w for m, w in zip(models, first, strict=True))
+    models[0][0].requires_grad_(True)
+    thawed = ddp.wrap(models[0], again=True)
+    assert thawed is not first[0] and thawed.module is models[0]
+    x = torch.ones(2, 3) * (ddp.rank() + 1)
+    for model in models:
+        for _ in range(2):
+            model.zero_grad()
+            ddp.wrap(model, again=True)(x).mean().backward()
+            assert len(set(everyone(next(p.grad.sum().item() for p in model.parameters() if p.grad is not None)))) == 1
+    assert [len(list(m.children())) for m in models] == [2, 2]
+    buffer = io.BytesIO()
+    torch.save(models[0], buffer)
+    buffer.seek(0)
+    for other in (copy.deepcopy(models[0]), torch.load(buffer, weights_only=False)):
+        assert isinstance(other, nn.Sequential)
+        assert not any(isinstance(v, nn.Module) for v in vars(other).values())
+        assert ddp.wrap(other, again=True).module is other
 
 
 @check
