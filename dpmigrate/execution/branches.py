@@ -203,17 +203,18 @@ class BranchParts(GeneratorParts):
                 ops=[ast.IsNot() | ast.NotEq()], comparators=[ast.Constant(value=None)]
             ):
                 self._keep(test.left, frame, lambda a: _none(a) is not yes)
-            case ast.Call(func=ast.Name("isinstance"), args=[asked, _], keywords=[]):
+            case ast.Call(func=ast.Name("isinstance" | "issubclass"), args=[asked, _], keywords=[]):
                 self._keep(asked, frame, lambda a: self._is_instance(a, test, frame) is not (not yes))
             case ast.Name() | ast.Attribute():
                 self._keep(test, frame, lambda a: not isinstance(a, Const) or bool(a.value) == yes, yes)
 
     def _is_instance(self, atom: Atom, test: ast.Call, frame: Frame) -> bool | None:
-        """Whether one of the things that a value may be is what a test asks for."""
-        if self.evaluate(test.func, frame) != value(Foreign("builtins.isinstance")):
+        """Whether one of the things that a value may be is what a test asks for, by its class or as a class."""
+        name = f"builtins.{ast.unparse(test.func)}"
+        if self.evaluate(test.func, frame) != value(Foreign(name)):
             return None  # a function of the program
         asked = Arguments([value(atom), self.evaluate(test.args[1], frame)])
-        return self.truth(self.library.call(self, "builtins.isinstance", asked, test, frame) or NOTHING)
+        return self.truth(self.library.call(self, name, asked, test, frame) or NOTHING)
 
     def _keep(
         self, node: ast.expr, frame: Frame, keep: Callable[[Atom], bool], truth: bool | None = None

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 from dpmigrate.facts.computed import form, imported
 from dpmigrate.facts.definitions import arguments
 from dpmigrate.facts.names import FunctionNode, last
-from dpmigrate.facts.objects import NONE, Key, Val, Vals
+from dpmigrate.facts.nodes import walk
+from dpmigrate.facts.objects import NONE, Key, Path, Val, Vals
 from dpmigrate.facts.scopes import Scope, Variable
 
 if TYPE_CHECKING:
@@ -64,6 +65,32 @@ class Lookups:
         if not self.corner(call.func):
             return made
         return frozenset(v for v in made if v.kind == "object") or made or frozenset({Val("call", call, "")})
+
+    def members(self, over: ast.Call, path: Path) -> Vals:
+        """What a loop takes that goes through all that a module holds: ``for name, cls in vars(models).items()``, ``inspect.getmembers(models)``."""
+        func, dotted = over.func, self._names.dotted(over.func)
+        pairs = dotted == "inspect.getmembers" or (isinstance(func, ast.Attribute) and func.attr == "items")
+        if path != ((1,) if pairs else ()):
+            return NONE
+        if dotted == "inspect.getmembers":
+            modules = self._modules(over.args[0], _DEPTH) if over.args else []
+        elif isinstance(func, ast.Attribute) and func.attr in ("items", "values") and not over.args:
+            modules = self._namespaces(func.value)
+        else:
+            modules = []
+        found = [d for m in modules for d in self._public(m, over)]
+        wanted = self._asked_for(over)
+        return self._classes([d for d in found if not wanted or (isinstance(d, ast.ClassDef) and d in wanted)])
+
+    def _asked_for(self, over: ast.Call) -> set[ast.ClassDef]:
+        """The classes that the loop asks for, ``issubclass(cls, Base)``, without ``Base`` itself where there are others; none where it does not ask."""
+        loop = self._names.parent[over]
+        calls = [n for n in walk(loop) if isinstance(n, ast.Call) and self._names.dotted(n.func) == "?.issubclass" and len(n.args) == 2]
+        bases = [self._values.defs.named(c.args[1]) for c in calls]
+        if len(bases) != 1 or bases[0] is None:
+            return set()
+        base, *derived = self._values.defs.family(bases[0])
+        return set(derived) or {base}
 
     def _called(self, node: ast.Call) -> Vals:
         name = last(node.func)

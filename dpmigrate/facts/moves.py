@@ -87,9 +87,15 @@ def saved_on_cpu(roles: Roles) -> Iterator[tuple[ast.Call, ast.Call, ast.expr]]:
         away = call.func.value if isinstance(call.func, ast.Attribute) and call.func.attr == "state_dict" else None
         if isinstance(away, ast.Call) and isinstance(away.func, ast.Attribute) and _to_cpu(away):
             model = away.func.value
-            trained = roles.model_vals(model) and any(roles.reaches_backward(loop) for loop, _ in roles.epoch_loop(call))
+            trained = roles.model_vals(model) and _in_training(roles, call)
             if trained and isinstance(model, ast.Name | ast.Attribute) and _goes_back(roles, call, model):
                 yield call, away, model
+
+
+def _in_training(roles: Roles, node: ast.AST, seen: frozenset[ast.AST] = frozenset()) -> bool:
+    """Whether one of the loops round the node trains, also round the one that goes through the models: ``for name in self.model_names:``"""
+    loops = [loop for loop, _ in roles.epoch_loop(node) if loop not in seen]
+    return any(roles.reaches_backward(loop) or _in_training(roles, loop, seen | {*loops}) for loop in loops)
 
 
 def _to_cpu(call: ast.Call) -> bool:

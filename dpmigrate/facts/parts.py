@@ -78,6 +78,8 @@ class Parts:
             given = value.args[first - 1 : first] if word == "enumerate" else value.args[first : first + 1] if word == "zip" else []
             if word in ("enumerate", "zip"):
                 return NONE.union(*(self.pick(self._values.eval(e), ("*", *path[2:])) for e in given if not isinstance(e, ast.Starred)))
+        if path and path[0] == "*" and isinstance(value, ast.Call) and (members := self._values.lookups.members(value, path[1:])):
+            return members
         return self.pick(self._values.eval(value), path)
 
     def taken(self, call: ast.Call, containers: Vals) -> Vals:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from dpmigrate.facts.definitions import arguments
+from dpmigrate.facts.definitions import arguments, parameters
 from dpmigrate.facts.names import FunctionNode
 from dpmigrate.facts.objects import NONE, Val, Vals
 
@@ -62,6 +62,8 @@ class Returned:
             for name, argument in arguments(call, target, skip):
                 if target is function and name == parameter and not self._wrapped_in(function, name):
                     return self._values.unwraps.narrowed(value, self._values.eval(argument))
+            if target is function and skip and isinstance(call.func, ast.Attribute) and parameter in parameters(target)[:1]:
+                return self._values.eval(call.func.value) or self._values.eval(value)  # ``return self``
         return self._values.eval(value)
 
     def _wrapped_in(self, function: FunctionNode, parameter: str) -> bool:

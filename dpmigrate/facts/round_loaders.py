@@ -60,7 +60,7 @@ def _inside(roles: Roles, cls: ast.ClassDef) -> ast.expr | None:
     if method is None or method.decorator_list or not method.args.args:
         return None
     body = [s for s in method.body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
-    source = _yielded(body) if any(isinstance(n, ast.Yield | ast.YieldFrom) for n in walk(method)) else _returned(roles, body)
+    source = _yielded(roles, method, body) if any(isinstance(n, ast.Yield | ast.YieldFrom) for n in walk(method)) else _returned(roles, body)
     while source is not None and (inner := through(names, source) or _assigned(names, source)) is not None:
         source = inner
     own = isinstance(source, ast.Attribute) and isinstance(source.value, ast.Name) and source.value.id == method.args.args[0].arg
@@ -77,18 +77,41 @@ def _assigned(names: Names, node: ast.expr) -> ast.expr | None:
     return given.value if given is not None and isinstance(given.value, ast.expr) and not given.path else None
 
 
-def _yielded(body: list[ast.stmt]) -> ast.expr | None:
-    """What the one loop of a generator goes through, where every turn comes to its one ``yield``."""
+def _yielded(roles: Roles, method: FunctionNode, body: list[ast.stmt]) -> ast.expr | None:
+    """What the one loop of a generator goes through, where every turn comes to its one ``yield``, but for an end after a number of batches."""
     loop = body[-1] if body else None
     if isinstance(loop, ast.Expr) and isinstance(loop.value, ast.YieldFrom) and len(body) == 1:
         return loop.value.value
     if not isinstance(loop, ast.For) or loop.orelse:
         return None
-    nodes = [n for s in body for n in walk(s)]
+    first = loop.body[0]
+    ends = isinstance(first, ast.If) and _counts_batches(roles, method, loop, first)
+    nodes = [n for s in body for n in walk(s) if not (ends and n in (first, *first.body))]  # type: ignore[attr-defined]
     yields = [n for n in nodes if isinstance(n, ast.Yield | ast.YieldFrom)]
     straight = [s for s in loop.body if isinstance(s, ast.Expr) and s.value in yields]
     once = len(yields) == len(straight) == 1 and not any(isinstance(n, _LEAVING) for n in nodes)
     return loop.iter if once else None
+
+
+def _counts_batches(roles: Roles, method: FunctionNode, loop: ast.For, test: ast.If) -> bool:
+    """``if i * self.opt.batch_size >= self.opt.max_size: break``: all ranks leave after the same number of batches, since their shares have as many.
+
+    Beside the number of the turn the test reads what is set when the object is made, and nothing of the batch.
+    """
+    target = loop.target
+    numbered = isinstance(loop.iter, ast.Call) and roles.names.dotted(loop.iter.func) == "?.enumerate" and isinstance(target, ast.Tuple)
+    number = target.elts[0].id if numbered and isinstance(target, ast.Tuple) and isinstance(target.elts[0], ast.Name) else None
+    me = method.args.args[0].arg
+    names = [n for n in walk(test.test) if isinstance(n, ast.Name)]
+    held = [roles.names.parent[n] for n in names if n.id == me]
+    stored = [s for a in held if isinstance(a, ast.Attribute) for s in roles.names.attributes(a.attr) if isinstance(s.ctx, ast.Store)]
+    functions = [roles.names.function(s) for s in stored]
+    at_first = bool(stored) and all(isinstance(f, FunctionNode) and f.name == "__init__" for f in functions)
+    plain = isinstance(test.test, ast.Compare) and not any(isinstance(n, ast.Call) for n in walk(test.test))
+    alone = [*map(type, test.body)] == [ast.Break] and not test.orelse
+    return number is not None and plain and alone and all(n.id in (number, me) for n in names) and all(isinstance(a, ast.Attribute) for a in held) and (
+        at_first or not held
+    )
 
 
 def _returned(roles: Roles, body: list[ast.stmt]) -> ast.expr | None:
@@ -117,6 +140,8 @@ def _given(roles: Roles, made: Val, cls: ast.ClassDef, inside: ast.expr) -> Vals
     write = writes[0]
     if not isinstance(write, ast.Assign) or len(write.targets) != 1 or write not in init.body:
         return NONE
+    if isinstance(write.value, ast.Call) and write.value in roles.loader_calls:  # one for each object of the class
+        return roles.loaders_of(write.value)
     parameter = roles.values.defs.handed_back(init, write.value)
     given = roles.passed(made.node, init, parameter) if parameter is not None else None
     return roles.loaders_of(given) if given is not None and not through(roles.names, given) else NONE

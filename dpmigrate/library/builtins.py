@@ -273,7 +273,7 @@ bool(x.max() > 0)
         prefixed(
             "builtins.",
             """
-callable issubclass locals slice object memoryview help eval exec compile
+callable locals slice object memoryview help eval exec compile
 """,
         ),
         uniform,

@@ -17,6 +17,7 @@ from dpmigrate.execution.values import (
     Origin,
     Ref,
     Value,
+    const,
     items,
     value,
 )
@@ -62,7 +63,7 @@ def fields(site: Site) -> Value:
         if made is not None and made.kind == "namespace" and site.word == "vars":
             found.append(value(atom))  # what is stored in it is stored in the namespace
             continue
-        if made is None or made.kind not in ("instance", "namespace"):
+        if made is None or made.kind not in ("instance", "namespace", "pymodule"):
             found.append(plain(site))
             continue
         new = site.m.namespace(made, site.node, site.frame)
@@ -71,6 +72,18 @@ def fields(site: Site) -> Value:
             site.m.heap.widen((site.m.objects(new)[0].number, ELEMENTS), rest)
         found.append(new)
     return join(*found) or SETTING
+
+
+def members(site: Site) -> Value | None:
+    """``inspect.getmembers(module)``: pairs of a name and what the module binds to it; of an object, something that is the same on every rank."""
+    pairs: list[Value] = []
+    for atom in site.get(0) or NOTHING:
+        made = site.m.object(atom)
+        if made is None or made.kind != "pymodule":
+            return plain(site)
+        names = sorted((n, held) for n, held in site.m.heap.names(made.number) if isinstance(n, str) and n != ELEMENTS)
+        pairs += [items([const(name), held]) for name, held in names]
+    return site.m.listed(pairs, site.node, site.frame, exact=len(site.get(0) or NOTHING) == 1 and site.get(1) is None)
 
 
 def replaced(site: Site) -> Value:

@@ -212,6 +212,28 @@ def _is(site: Site, atom: object, cls: object) -> bool | None:
     return None
 
 
+def is_subclass(site: Site) -> Value:
+    """``issubclass(C, Base)``, known where ``Base`` is one of the program's own classes."""
+    owner, wanted = site.get(0) or NOTHING, site.get(1) or NOTHING
+    answers = {_derives(site, a, b) for a in owner for b in site.deep(wanted) if not isinstance(b, Items)}
+    if len(answers) == 1 and (len(owner) == 1 or answers == {False}) and None not in answers:
+        return const(answers.pop())
+    return divergence.whichever(SETTING, owner)
+
+
+def _derives(site: Site, atom: Atom, base: object) -> bool | None:
+    """What is no class of the program derives from none of its classes; what is no class at all raises."""
+    wanted = site.m.object(base) if isinstance(base, Ref) else None
+    if wanted is None or wanted.kind != "class":
+        return None
+    made = site.m.object(atom)
+    if made is None:
+        return False if isinstance(atom, Foreign | Const) else None
+    if made.kind == "class":
+        return wanted.number in made.extra.order
+    return None if made.kind in ("opaque", "any") else False
+
+
 def type_of(site: Site) -> Value:
     """``type(x)``."""
     site.event("class read", of=site.get(0) or NOTHING)
@@ -229,6 +251,7 @@ ROWS = (
     Row("builtins.object.__setattr__", set_plainly, source=_DOC),
     Row("builtins.hasattr", has_attribute, source=_DOC),
     Row("builtins.isinstance", is_instance, source=_DOC),
+    Row("builtins.issubclass", is_subclass, source=_DOC),
     Row("builtins.type", type_of, source=_DOC),
     Row("builtins.dir", names_of, source=_DOC),
 )

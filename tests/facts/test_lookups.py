@@ -80,6 +80,14 @@ def means(text: str, **files: str) -> set[str]:
         pytest.param("import nets\nprobe(nets.__dict__[name])", {"Net", "Wide", "build"}, id="__dict__"),
         pytest.param("import nets\nprobe(vars(nets)[name]())", {"Net()", "Wide()"}, id="vars"),
         pytest.param("import nets\nprobe(nets.__dict__['Wide'])", {"Wide"}, id="__dict__ with a literal"),
+        pytest.param("import nets\nfor key, one in nets.__dict__.items():\n    probe(one)", {"Net", "Wide", "build"}, id="all that it holds"),
+        pytest.param("import nets\nfor one in vars(nets).values():\n    probe(one)", {"Net", "Wide", "build"}, id="all values"),
+        pytest.param("import inspect, nets\nfor key, one in inspect.getmembers(nets):\n    probe(one)", {"Net", "Wide", "build"}, id="getmembers"),
+        pytest.param(
+            "import nets\nfor key, one in vars(nets).items():\n    if issubclass(one, nets.Net):\n        probe(one())", {"Wide()"}, id="what derives from a class"
+        ),
+        pytest.param("import nets\nfor key in vars(nets).keys():\n    probe(key)", set(), id="its names"),
+        pytest.param("for key, one in ask().items():\n    probe(one)", set(), id="what something else holds"),
         pytest.param("from nets import *\nprobe(globals()[name])", {"Net", "Wide"}, id="globals: classes of modules alone"),
         pytest.param("from nets import *\nprobe(globals()[name + 'ild'])", {"build"}, id="globals: whatever ends so"),
         pytest.param("from nets import Net as a_net, Wide as a_bag\nprobe(globals()['{}_net'.format(name)]())", {"Net()"}, id="globals: of a form"),

@@ -16,6 +16,9 @@ from torch.utils.data import DataLoader
 class Moved:
     def __init__(self, loader):
         self.loader = loader
+        self.size, self.most, self.seen = 2, 8, 0
+    def count(self):
+        self.seen += 1
     def __len__(self):
         return len(self.loader)
     def __iter__(self):
@@ -47,6 +50,8 @@ def _sources(found: list[BatchLoop]) -> list[str]:
     [
         pytest.param(_PLAIN, id="a generator"),
         pytest.param("for i, batch in enumerate(self.loader):\n    batch = batch.cuda()\n    yield batch\n", id="numbered"),
+        pytest.param("for i, batch in enumerate(self.loader):\n    if i == 3:\n        break\n    yield batch\n", id="the first ones"),
+        pytest.param("for i, batch in enumerate(self.loader):\n    if i * self.size >= self.most:\n        break\n    yield batch\n", id="the first ones of a setting"),
         pytest.param("yield from self.loader\n", id="handed on"),
         pytest.param("batches = iter(self.loader)\nfor batch in batches:\n    yield batch.cuda()\n", id="a variable"),
         pytest.param("return iter(self.loader)\n", id="its own iterator"),
@@ -65,7 +70,11 @@ def test_the_batches_are_those_of_the_loader(iterates: str) -> None:
     [
         pytest.param("for i, batch in enumerate(self.loader):\n    if i % 2:\n        yield batch\n", id="some of them"),
         pytest.param("for batch in self.loader:\n    if len(batch) < 2:\n        continue\n    yield batch\n", id="some left out"),
-        pytest.param("for i, batch in enumerate(self.loader):\n    if i == 3:\n        break\n    yield batch\n", id="the first ones"),
+        pytest.param("for i, batch in enumerate(self.loader):\n    if len(batch) < i:\n        break\n    yield batch\n", id="as many as a batch says"),
+        pytest.param("for i, batch in enumerate(self.loader):\n    if i == self.most():\n        break\n    yield batch\n", id="as many as a call says"),
+        pytest.param("for i, batch in enumerate(self.loader):\n    if i == most:\n        break\n    yield batch\n", id="as many as a variable says"),
+        pytest.param("for i, batch in enumerate(self.loader):\n    if i == self.seen:\n        break\n    yield batch\n", id="as many as is counted"),
+        pytest.param("for i, batch in enumerate(self.loader):\n    yield batch\n    if i == 3:\n        break\n", id="an end behind it"),
         pytest.param("for batch in self.loader:\n    yield batch\n    yield batch\n", id="each twice"),
         pytest.param("yield first\nfor batch in self.loader:\n    yield batch\n", id="another one before"),
         pytest.param("while True:\n    for batch in self.loader:\n        yield batch\n", id="without end"),
@@ -125,3 +134,30 @@ def test_something_else_takes_batches(after: str) -> None:
 @pytest.mark.parametrize("after", ["print(len(moved))\n", "def look(batches):\n    return len(batches)\nprint(look(moved))\n", "print(moved.loader)\n"])
 def test_nothing_else_takes_batches(after: str) -> None:
     assert _sources(_feeds(after=after)) == ["self.loader"]
+
+
+_OWN = """\
+import torch
+from torch.utils.data import DataLoader
+class Feed:
+    def __init__(self, data):
+        self.loader = DataLoader(data)
+    def ready(self):
+        return self
+    def __iter__(self):
+        for batch in self.loader:
+            yield batch
+"""
+
+
+@pytest.mark.parametrize(
+    ("make", "seen"),
+    [
+        pytest.param("moved = Feed(one)\n", True, id="one object"),
+        pytest.param("moved = Feed(one).ready()\n", True, id="that gives itself"),
+        pytest.param("def made():\n    return Feed(one).ready()\nmoved = made()\n", True, id="by a function"),
+        pytest.param("moved, other = Feed(one), Feed(two)\n", False, id="another one, whose loader the same call makes"),
+    ],
+)
+def test_an_object_that_makes_its_loader(make: str, *, seen: bool) -> None:
+    assert [ast.unparse(b.inside) for b in script(_OWN + make + _TRAIN).roles.train_feeds if b.inside is not None] == ["self.loader"] * seen
