@@ -29,10 +29,10 @@ import ast
 from collections.abc import Iterator
 
 from dpmigrate.facts.nodes import walk
-from dpmigrate.facts.optimizers import closures, module_of
+from dpmigrate.facts.optimizers import Optimizer, closures, module_of
 from dpmigrate.facts.perturbations import perturbations
 from dpmigrate.facts.script import Script
-from dpmigrate.facts.values import Vals
+from dpmigrate.facts.values import Val, Vals
 from dpmigrate.model import Severity
 from dpmigrate.rules._base import Hit, rule
 
@@ -114,6 +114,31 @@ def _in_own_method(script: Script, loop: ast.AST, models: Vals) -> bool:
     return cls is not None and any(m.cls is not None and cls in script.values.defs.bases(m.cls) for m in models)
 
 
+#: what keeps an optimizer and makes no step of it
+_SCHEDULERS = ("torch.optim.lr_scheduler.", "torch.optim.swa_utils.SWALR")
+
+
+def _may_step(script: Script, optimizer: Optimizer) -> bool:
+    """Whether anything in the program may step the optimizer: a step of what is not known, or code that is not read and is given it."""
+    roles, values = script.roles, script.values
+    for call in roles.calls:
+        if isinstance(call.func, ast.Attribute) and call.func.attr == "step":
+            holders = [call.func.value, *call.args]
+            if any(not (vals := values.eval(h)) or any(v.node is optimizer.call or _unread(v) for v in vals) for h in holders):
+                return True
+        elif not any(True for _ in values.targets(call)) and not roles.names.dotted(call.func).startswith(_SCHEDULERS):
+            given = (*call.args, *(k.value for k in call.keywords))
+            named = (n for a in given for n in walk(a) if isinstance(n, ast.Name | ast.Attribute))
+            if any(v.node is optimizer.call for n in named for v in values.eval(n)):
+                return True
+    return False
+
+
+def _unread(v: Val) -> bool:
+    """Whether it is what code gives that is not read, and may be anything."""
+    return v.kind in ("call", "ext") and not v.qual.startswith("torch.")
+
+
 def _uncalled(script: Script, advice: str) -> Iterator[Hit]:
     """Models of optimizers whose training forward is not seen: nothing shows that the wrap would be used."""
     roles = script.roles
@@ -122,6 +147,8 @@ def _uncalled(script: Script, advice: str) -> Iterator[Hit]:
     for o in roles.optimizers:
         if o in closed or not o.models:
             continue
+        if not o.models & called and not _may_step(script, o):
+            continue  # built for a part of the program that never runs with its settings: it trains nothing
         if not o.models & called:
             inside = next((c for c in roles.calls if roles.inside_module(c) and _behind(script, c.func) & o.models), None)
             if inside is not None:

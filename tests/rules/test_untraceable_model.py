@@ -286,3 +286,25 @@ def test_what_is_no_perturbation(defs: str) -> None:
 def test_an_optimizer_that_nothing_follows() -> None:
     defs = _ATTACK.format(made=_SGD, shape="x.shape", sums=_SUM).replace("        loss.backward()\n", "")
     assert refused("DPM904", defs=defs, step=_ATTACKED.replace("x = attack", "z = attack")) == ["optim.SGD([delta], lr=0.1)"]
+
+
+_SPARE = "judge = nn.Linear(2, 1)\nfor_judge = torch.optim.SGD(judge.parameters(), lr=0.1)"
+
+
+@pytest.mark.parametrize(
+    ("used", "refuses"),
+    [
+        pytest.param("", False, id="nothing"),
+        pytest.param("torch.optim.lr_scheduler.StepLR(for_judge, 2)", False, id="a schedule"),
+        pytest.param("for_judge.zero_grad()", False, id="cleared"),
+        pytest.param("for_judge.step()", True, id="a step"),
+        pytest.param("for o in (optimizer, for_judge):\n    o.step()", True, id="a step of several"),
+        pytest.param("torch.amp.GradScaler('cpu').step(for_judge)", True, id="a scaler's step"),
+        pytest.param("elsewhere.step_all([for_judge])", True, id="code that is not read"),
+        pytest.param("elsewhere.kept().step()", True, id="a step of what is not known"),
+    ],
+)
+def test_an_optimizer_that_nothing_steps(used: str, *, refuses: bool) -> None:
+    """It was built for a part of the program that never runs: its model needs no wrap."""
+    parts = {"imports": "import elsewhere", "before": _SPARE, "epoch_end": used}
+    assert any("is not seen to be called" in f.message for f in hits("DPM904", **parts)) is refuses
