@@ -33,6 +33,10 @@ def reshape(site: Site) -> Value:
     found = rows_of(site.get(0) or ())
     sizes = sizes_of(site)
     if found is None:
+        whole = site.flat(site.get(0) or ())
+        if sizes and placement_of(whole).kind in placements.EQUAL and any(placement_of(s).kind is Kind.SIZE for s in sizes):
+            # what has as many elements on all ranks has none of these for each of a rank's samples
+            return site.unknown(f"{site.word} of what all ranks have alike, by a rank's number of samples")
         one_by_one = sizes is not None and (len(sizes) != 1 or any(isinstance(a, Const) for a in sizes[0]))
         return plain(site, len(sizes) if sizes is not None and one_by_one else None)
     given = site.arguments.positional[0 if site.receiver is not None else 1 :]
