@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from dpmigrate.facts.library import SEEDED_STREAMS
 from dpmigrate.facts.names import FunctionNode, last
-from dpmigrate.facts.nodes import walk
+from dpmigrate.facts.nodes import either, walk
 
 if TYPE_CHECKING:
     from dpmigrate.facts.roles import Roles
@@ -60,18 +60,24 @@ def own_stream(roles: Roles, call: ast.Call) -> bool:
 
 
 def _given_stream(roles: Roles, call: ast.Call) -> bool:
-    return any(k.arg in _OWN_STREAM and not _is_none(roles, k.value) for k in call.keywords)
+    return any(k.arg in _OWN_STREAM and not _may_be_none(roles, k.value) for k in call.keywords)
 
 
-def _is_none(roles: Roles, node: ast.expr | None, depth: int = 4) -> bool:
-    """Whether an expression gives None, also by a parameter that no call of its function gives anything else."""
+def _may_be_none(roles: Roles, node: ast.expr | None, depth: int = 4) -> bool:
+    """Whether an expression may give None, with which a call draws from the stream of the process: also by a parameter that some call of its function leaves
+    out, and by a variable that is None unless an option makes a generator.
+    """
     if isinstance(node, ast.Constant):
         return node.value is None
-    if not isinstance(node, ast.Name) or not depth:
+    if isinstance(node, ast.IfExp):
+        return any(_may_be_none(roles, e, depth) for e in either(node))
+    if not depth or not isinstance(node, ast.Name | ast.Attribute):
         return False
-    bound = roles.names.bindings(roles.names.scope_of[node], node.id)
-    params = [e for b in bound if b.how == "param" for e in roles.bound_to(b)]
-    return bool(params) and all(b.how == "param" for b in bound) and all(_is_none(roles, e, depth - 1) for e in params)
+    given: list[ast.expr | None] = [*roles.given(node)]
+    if isinstance(node, ast.Name):
+        bound = roles.names.bindings(roles.names.scope_of[node], node.id)
+        given += [e for b in bound if b.how == "param" for e in roles.bound_to(b)]
+    return any(_may_be_none(roles, e, depth - 1) for e in given)
 
 
 def _of_stream(roles: Roles, call: ast.Call) -> bool:

@@ -22,7 +22,8 @@ Settings that are read back from it (`config = wandb.config`, `lr = wandb.config
 `ddp.main_settings(wandb.config)`: the same on all ranks. The number that sacred's observers give a run (`_run._id`) becomes `ddp.from_main(_run._id)`.
 
 ## When it is not fixed
-Settings that are read in a loop, where the ranks would wait for each other in every turn, and what else a run knows (`wandb.run.dir`).
+Settings that are changed after they are read (`wandb.config.lr = 0.1` behind `config = wandb.config`): the other ranks have a copy. Settings that are read in
+a loop, where the ranks would wait for each other in every turn, and what else a run knows (`wandb.run.dir`).
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ import itertools
 from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, Enclose, Wrap
-from dpmigrate.facts.names import last
+from dpmigrate.facts.names import last, position
 from dpmigrate.facts.outside import TRACKERS
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
@@ -51,6 +52,7 @@ def experiment_tracker(script: Script) -> Iterator[Hit]:
             yield Hit(number, f"{script.text(number)} exists on rank 0 only", (Wrap(script.span(number), f"{script.ddp}.from_main({{}})"), new))
         else:
             yield Hit(number, f"{script.text(number)} exists on rank 0 only", severity=Severity.BLOCKER, advice="read it once, before the training")
+    changed = _changed(script)
     for node in script.names.nodes:
         if not isinstance(node, ast.Name | ast.Attribute):
             continue
@@ -61,10 +63,61 @@ def experiment_tracker(script: Script) -> Iterator[Hit]:
         if isinstance(stmt, ast.Assign) and any(script.names.is_inside(node, t) for t in stmt.targets):
             header = f"if {script.ddp}.is_main():"
             yield Hit(node, "what is noted for the run is known on rank 0 only", (Enclose(script.span(stmt), script.span(stmt), header), new))
+        elif _is_read(script, node) and settings and (late := _changed_later(script, node, changed)) is not None:
+            words = f"{script.text(node)} is changed on rank 0 alone after it is read here, and the program reads what is changed ({script.where(late)})"
+            yield Hit(node, words, severity=Severity.BLOCKER, advice="change the settings before they are read, or change the script's own")
         elif _is_read(script, node) and settings and _once(script, node):
             yield Hit(node, f"{script.text(node)} exists on rank 0 only", (Wrap(script.span(node), f"{script.ddp}.main_settings({{}})"), new))
         elif _is_read(script, node):
             yield Hit(node, f"{script.text(node)} exists on rank 0 only", severity=Severity.BLOCKER, advice="read the value from the script's own settings")
+
+
+def _changed(script: Script) -> list[tuple[ast.stmt, frozenset[str] | None]]:
+    """The statements that change the settings of a run, each with the names of the settings; None where these are not seen."""
+    found: list[tuple[ast.stmt, frozenset[str] | None]] = []
+    for node in script.names.nodes:
+        if not isinstance(node, ast.Name | ast.Attribute) or not (script.names.dotted(node) == "wandb.config" or _of_a_run(script, node)):
+            continue
+        stmt, above = script.names.statement(node), script.names.parent[node]
+        call = script.names.parent.get(above)
+        if isinstance(stmt, ast.Assign | ast.AugAssign) and isinstance(above, ast.Attribute | ast.Subscript) and isinstance(above.ctx, ast.Store):
+            key = above.attr if isinstance(above, ast.Attribute) else getattr(above.slice, "value", None)
+            found.append((stmt, frozenset([key]) if isinstance(key, str) else None))
+        elif isinstance(above, ast.Attribute) and above.attr in ("update", "setdefaults") and isinstance(call, ast.Call):
+            given = [k.value for d in call.args if isinstance(d, ast.Dict) for k in d.keys if isinstance(k, ast.Constant)]
+            written = all(isinstance(d, ast.Dict) and all(isinstance(k, ast.Constant) for k in d.keys) for d in call.args[:1])
+            named = [k.arg for k in call.keywords if k.arg != "allow_val_change"]
+            found.append((stmt, frozenset(map(str, (*given, *named))) if written and None not in named else None))
+        elif isinstance(above, ast.Call) and script.names.dotted(above.func) == "?.setattr" and above.args[:1] == [node]:
+            found.append((stmt, None))
+    return found
+
+
+def _changed_later(script: Script, node: ast.expr, changed: list[tuple[ast.stmt, frozenset[str] | None]]) -> ast.stmt | None:
+    """What may change settings after they are read: the other ranks have a copy of what they were. Of single settings that are noted, and that nothing in the
+    program reads, nobody asks.
+    """
+    whole = not isinstance(script.names.parent[node], ast.Attribute | ast.Subscript)
+    for stmt, keys in changed if whole else ():
+        before = script.names.function(stmt) is script.names.function(node) and position(stmt) < position(node)
+        if not before and (keys is None or any(_reads(script, k, stmt) for k in keys)):
+            return stmt
+    return None
+
+
+def _reads(script: Script, key: str, but: ast.stmt) -> bool:
+    """Whether the program reads a setting of a name, by an attribute or an item."""
+    for n in script.names.nodes:
+        if isinstance(n, ast.Attribute):
+            found = n.attr == key
+        elif isinstance(n, ast.Subscript):
+            found = getattr(n.slice, "value", None) == key
+        else:
+            asks = isinstance(n, ast.Call) and last(n.func) in ("get", "getattr")
+            found = asks and any(getattr(a, "value", None) == key for a in n.args)  # type: ignore[attr-defined]
+        if found and isinstance(getattr(n, "ctx", ast.Load()), ast.Load) and not script.names.is_inside(n, but):
+            return True
+    return False
 
 
 def _of_a_run(script: Script, node: ast.Name | ast.Attribute) -> bool:

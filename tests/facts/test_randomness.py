@@ -91,9 +91,13 @@ def test_draws(expression: str) -> None:
         ("n, g", "make(3, None)", False),
         ("n, g=None", "make(3, own)", True),
         ("n, g=own", "make(3)", True),
+        ("n, g=None if key else own", "make(3)", False),
+        ("n, g=other", "make(3)", False),
+        ("n, g=box.g", "make(3)", False),
     ],
 )
-def test_a_generator_that_every_call_leaves_out_is_none(signature: str, call: str, own: bool) -> None:
-    lines = f"own = torch.Generator()\ndef make({signature}):\n    return torch.randn(n, generator=g)\nprobe({call})"
+def test_a_generator_that_may_be_none_is_that_of_the_process(signature: str, call: str, own: bool) -> None:
+    top = "own = torch.Generator()\nother = None\nif key:\n    other = own\nclass Box:\n    def __init__(self):\n        self.g = None\nbox = Box()\n"
+    lines = f"{top}def make({signature}):\n    return torch.randn(n, generator=g)\nprobe({call})"
     found, node = probed(_TOP + lines)
     assert draws(found.roles, node) is not own

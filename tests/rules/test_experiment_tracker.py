@@ -152,3 +152,24 @@ def test_reading_back_is_refused(line: str) -> None:
 
 def test_reading_for_the_tracker_itself() -> None:
     assert found("DPM504", imports="import wandb", end="wandb.log({'lr': wandb.config.lr})") == ["wandb.log({'lr': wandb.config.lr})"]
+
+
+@pytest.mark.parametrize(
+    ("change", "reads", "told"),
+    [
+        ("wandb.config.lr = 0.1", "print(config.lr)", True),
+        ("wandb.config['lr'] = 0.1", "print(config['lr'])", True),
+        ("wandb.config.update({'lr': 0.1})", "print(config.get('lr'))", True),
+        ("wandb.config.update({'lr': 0.1}, allow_val_change=True)", "print(config.lr)", True),
+        ("wandb.config.update(dict(defaults))", "", True),
+        ("setattr(wandb.config, name(), 3)", "", True),
+        ("wandb.config.update({'size': 3})", "print(config.lr)", False),
+        ("wandb.config.size = 3", "", False),
+    ],
+)
+def test_settings_that_are_changed_after_they_are_read(change: str, reads: str, told: bool) -> None:
+    setup = "defaults = {'lr': 1}\nwandb.init(config=defaults)\n"
+    late = {"imports": "import wandb", "setup": f"{setup}config = wandb.config\n{change}\n{reads}"}
+    assert ("wandb.config" in refused("DPM504", **late)) is told
+    if not change.startswith("setattr"):  # which hands the settings out as well
+        assert refused("DPM504", **{**late, "setup": f"{setup}{change}\nconfig = wandb.config\n{reads}"}) == []
