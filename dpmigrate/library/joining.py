@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dpmigrate.execution import derivation, placements
+from dpmigrate.execution import derivation, identity, placements
 from dpmigrate.execution.joins import join
-from dpmigrate.execution.objects import LENGTH
+from dpmigrate.execution.objects import COUNTS, LENGTH
 from dpmigrate.execution.placements import Kind, Placement
 from dpmigrate.execution.values import (
     NOTHING,
@@ -226,6 +226,23 @@ def _stacked(site: Site, parts: list[Value], dim: int, *, exact: bool = False) -
     p = p._replace(axis=p.axis + (1 if dim <= p.axis else 0))
     lengths = tuple(spread(found, dim, len(parts) if exact else None))
     return derivation.derived(site.word, p, parts, site.node, axes=axes, keep_axes=False, lengths=lengths)
+
+
+def views(effect: Effect) -> Effect:
+    """A function that gives a list of parts of a tensor, which are the tensor itself: what is written
+    into them is written into it.
+    """
+
+    def effect_of_views(site: Site) -> Value | None:
+        result = effect(site)
+        held = identity.is_held(site.flat(site.get(0) or ()))
+        for made in site.m.objects(result) if result is not None and held else ():
+            for name, part in list(site.m.heap.names(made.number)):
+                if name not in COUNTS:
+                    site.m.heap.write((made.number, name), identity.the_same(part, held))
+        return result
+
+    return effect_of_views
 
 
 def chunk(site: Site) -> Value:

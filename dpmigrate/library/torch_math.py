@@ -43,7 +43,7 @@ lgamma digamma relu floor_divide
 remainder fmod lerp addcmul addcdiv nan_to_num masked_fill rad2deg deg2rad hypot copysign
 heaviside sinc xlogy logaddexp logaddexp2 angle expit softplus log_ndtr ldexp frexp_ gcd
 bitwise_left_shift bitwise_right_shift conj_physical conj real imag positive signbit_ hardshrink
-bucketize nextafter i0 bessel_j0 bessel_j1
+nextafter i0 bessel_j0 bessel_j1
 """
 _BOUND = "clamp clip clamp_min clamp_max maximum minimum fmax fmin"
 _MASK = """

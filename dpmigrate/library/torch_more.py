@@ -17,7 +17,7 @@ from dpmigrate.library.effects import (
     uniform,
 )
 from dpmigrate.library.factories import counted, literal
-from dpmigrate.library.joining import chunk
+from dpmigrate.library.joining import chunk, views
 from dpmigrate.library.products import matmul
 from dpmigrate.library.reductions import along, compared_rows
 from dpmigrate.library.shapes import permute
@@ -87,11 +87,11 @@ torch.stft(x.repeat(1, 4), 4, window=torch.ones(4), return_complex=True).abs()
     Row(both("istft"), signal, examples("""
 torch.istft(torch.stft(x.repeat(1, 4), 4, return_complex=True, window=torch.ones(4)), 4)
 """), _DOC),
-    Row(both("split_with_sizes unsafe_split_with_sizes"), split_sizes, examples("""
+    Row(both("split_with_sizes unsafe_split_with_sizes"), views(split_sizes), examples("""
 x.split_with_sizes([1, 3], 1)[1]
 w.split_with_sizes([1, 3])[0]
 """), _DOC),
-    Row(both("unsafe_chunk unsafe_split"), chunk, ("x.unsafe_chunk(2, 1)[0]",), _DOC),
+    Row(both("unsafe_chunk unsafe_split"), views(chunk), ("x.unsafe_chunk(2, 1)[0]",), _DOC),
     Row(both("hsplit vsplit dsplit as_strided index_put index_reduce masked_scatter reinforce"),
         unestablished("which part of the samples is taken"), ("w.hsplit(2)[0]",), _DOC),
     Row(both("block_diag diagflat addr chain_matmul frexp gradient trapezoid trapz vander"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dpmigrate.library.effects import in_place, unestablished
 from dpmigrate.library.indexing import index
-from dpmigrate.library.joining import cat, chunk, stack, unbind
+from dpmigrate.library.joining import cat, chunk, stack, unbind, views
 from dpmigrate.library.selections import (
     gather,
     index_select,
@@ -249,7 +249,7 @@ torch.where(x > 0, x, y)
 torch.where(x > 0, x, 0.0)
 torch.where(x > 0)[0]
 """), _DOC),
-    Row(both("split chunk tensor_split"), chunk, examples("""
+    Row(both("split chunk tensor_split"), views(chunk), examples("""
 x.chunk(2, 1)[0]
 x.chunk(2)[0]
 x.split(2, 1)[0]
@@ -260,7 +260,7 @@ torch.cat([x, y]).split(3)[0]
 torch.cat([x, y]).split([x.size(0), x.size(0)])[1]
 torch.cat([x, y, x]).chunk(2)[1]
 """), _DOC),
-    Row(both("unbind"), unbind, ("x.unbind(1)[0]", "x.unbind()[0]", "x[None].unbind(0)[0]"), _DOC),
+    Row(both("unbind"), views(unbind), ("x.unbind(1)[0]", "x.unbind()[0]", "x[None].unbind(0)[0]"), _DOC),
     Row(".expand .broadcast_to torch.broadcast_to", expand, examples("""
 x[:, :1].expand(x.size(0), 3)
 x[:, None].expand(-1, 3, -1)

@@ -14,8 +14,10 @@ from dpmigrate.execution.values import (
     NOTHING,
     ONE_SAMPLE,
     SETTING,
+    Data,
     Value,
     const,
+    data,
     placement_of,
 )
 from dpmigrate.library.axes import rows_of
@@ -36,7 +38,7 @@ from dpmigrate.library.effects import (
     uniform,
 )
 from dpmigrate.library.factories import like
-from dpmigrate.library.sites import Row, Site, examples
+from dpmigrate.library.sites import Effect, Row, Site, examples
 from dpmigrate.library.sizes import axes_count, elements_count
 from dpmigrate.library.streams import drawing
 from dpmigrate.library.torch_math import both
@@ -66,6 +68,19 @@ def moved(site: Site) -> Value | None:
     """``x.to(device)``: the same."""
     placed(site)
     return same(site)
+
+
+def place_among(values: int) -> Effect:
+    """``searchsorted(edges, x)``, ``bucketize(x, edges)``: for each element of one argument, by its
+    place, its place among the other's: as many axes as that one has.
+    """
+
+    def effect(site: Site) -> Value:
+        found = data(site.flat(site.get(values) or NOTHING))
+        axes = found[0].axes if len(found) == 1 else None
+        return tuple(a._replace(axes=axes) if isinstance(a, Data) else a for a in elementwise(site))
+
+    return effect
 
 
 def resized(site: Site) -> Value:
@@ -189,8 +204,13 @@ x.view(-1, 2, 2).sum(dim=list(range(1, x.dim() + 1)))
     Row("<mask|places|order>.__iter__", rows_iterated, source=_DOC),
     Row("<shape>.__iter__", sizes_iterated, source=_DOC),
     Row("<shape>.numel", elements_count, ("x.shape.numel()",), _DOC),
-    Row(".searchsorted torch.searchsorted", elementwise, examples("""
+    Row(".searchsorted torch.searchsorted", place_among(1), examples("""
 torch.searchsorted(w[0].sort()[0], x)
+torch.searchsorted(w[0].sort()[0], 0.5)
+"""), _DOC),
+    Row(".bucketize torch.bucketize", place_among(0), examples("""
+torch.bucketize(x, w[0].sort()[0])
+torch.bucketize(x[:, 0], w[0].sort()[0])
 """), _DOC),
 )  # fmt: skip
 ATTRIBUTES = (

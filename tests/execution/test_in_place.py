@@ -91,3 +91,20 @@ def test_what_is_written_into_a_place_that_an_index_names_is_in_the_tensor() -> 
 def test_numbers_of_numpy_are_no_places() -> None:
     ex = executed(f"{_HEAD}a = np.zeros(3).mean()\nb = a\nb += rank\nx = a\n")
     assert str(placement_of(held(ex, "x"))) in ("zero", "uniform")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a, b = c.t.unbind(0)\na.add_(rank)",
+        "rows = c.t.unbind()\nrows[0].mul_(0.9).add_(rank)",
+        "for part in c.t.split(1):\n    part += rank",
+        "c.t.chunk(2)[1].fill_(rank)",
+        "torch.split(c.t, [1, 1])[0].add_(rank)",
+        "torch.unbind(c.t)[1].add_(rank)",
+    ],
+)
+def test_parts_of_a_tensor_are_the_tensor(text: str) -> None:
+    top = f"{_HEAD}import torch\nclass C: pass\nc = C()\nc.t = torch.zeros(2, 3)\n"
+    assert str(placement_of(held(executed(f"{top}{text}\nx = c.t\n"), "x"))) == "per rank"
+    assert str(placement_of(held(executed(f"{top}c.t.unbind(0)[0].add(rank)\nx = c.t\n"), "x"))) == "zero"
