@@ -27,7 +27,7 @@ from dpmigrate.judge.idle_questions import where_missing, without_effect
 from dpmigrate.judge.path_forms import pattern
 from dpmigrate.judge.path_overlap import overlap, within
 from dpmigrate.judge.shared_files import called
-from dpmigrate.library.files import FIRST
+from dpmigrate.library.files import FIRST, MADE_BEFORE
 from dpmigrate.spelt_paths import COMMANDS, READS_FOLDER, SUFFIX, bare
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def noted(m: Judged, callee: Value, arguments: Arguments, node: ast.AST, frame: 
                     m.overtaken_questions |= m.asked_by_all.get(d, {})
             if not first:
                 found.append(deed)
-        elif m.parted is None and not (deed.harmless and node in without_effect(m.program)):
+        elif (m.parted is None or (first and m.parted.origin.word == MADE_BEFORE)) and not (deed.harmless and node in without_effect(m.program)):
             overtaken = not first and any(d.what == WRITTEN and d.meets(deed) for d in held)
             if overtaken and deed.what == MADE:
                 m.making_early = True
@@ -131,11 +131,14 @@ def met(m: Judged) -> None:
 
 
 def waited_for(m: Judged) -> None:
-    """The others have waited for rank 0, and it has not waited for them."""
+    """The others have waited for rank 0, and it has not waited for them: what they read in their turn
+    they may still be reading when rank 0 comes to the next section.
+    """
     held = m.heap.read(DONE)
     if held:
-        kept = tuple(a for a in held if not (isinstance(a, Foreign) and a.name.startswith(WRITTEN)))
-        m.heap.write(DONE, kept or NONE)
+        others = [a for a in held if not (isinstance(a, Foreign) and a.name.startswith(WRITTEN))]
+        kept = tuple(Foreign(_spelt(replace(_read_back(a.name), turn=False))) if isinstance(a, Foreign) else a for a in others)
+        m.heap.write(DONE, tuple(dict.fromkeys(kept)) or NONE)
 
 
 def trained(m: Judged, before: Value, since: set[Deed]) -> None:

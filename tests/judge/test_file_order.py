@@ -201,3 +201,22 @@ def test_what_is_made_where_it_is_missing_is_not_made_while_others_read_it(test:
 def test_a_function_that_others_call_too_may_write_while_others_read() -> None:
     made = _MADE.format(test="if not os.path.exists(path):\n            make(path)")
     assert _said(f"{made}\nx = made('a.npy')\nwith ddp.main_first():\n    make('a.npy')") == {_HASTY}
+
+
+_ANEW = """
+def made(path, n):
+    with ddp.main_first():
+        if os.path.exists(path) and len(np.load(path)) >= n:
+            rows = np.load(path)
+        else:
+            rows = np.zeros(n)
+            np.save(path, rows)
+    return rows
+"""
+
+
+def test_what_the_others_read_in_their_turn_is_not_made_anew_in_the_next() -> None:
+    assert _said(f"{_ANEW}\nx = made('a.npy', 3)") == set()
+    assert _said(f"{_ANEW}\nx = made('a.npy', 3)\ny = made('b.npy', 4)") == set()
+    assert _said(f"{_ANEW}\nx = made('a.npy', 3)\ny = made('a.npy', 4)") == {_HASTY}
+    assert _said(f"{_ANEW}\nx = made('a.npy', 3)\nddp.barrier()\ny = made('a.npy', 4)") == set()
