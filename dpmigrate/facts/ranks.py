@@ -165,9 +165,14 @@ def looks_for_own(roles: Roles, test: ast.expr) -> bool:
 def stops_at_file(roles: Roles) -> Iterator[ast.expr]:
     """The tests that end the program where a file is there: rank 0, which goes on, may just have made it when another rank asks."""
     for node in roles.names.nodes:
-        if isinstance(node, ast.If) and any(isinstance(s, ast.Raise) or is_exit(roles.names, s) for s in node.body) and _finds_file(roles, node.test):
-            if run_by_all(roles, node) and not any(isinstance(a, Loop) for a in roles.names.ancestors(node)):
-                yield node.test
+        if isinstance(node, ast.If) and any(isinstance(s, ast.Raise) or is_exit(roles.names, s) for s in node.body):
+            found = node.test
+        elif isinstance(node, ast.Assert) and isinstance(node.test, ast.UnaryOp) and isinstance(node.test.op, ast.Not):
+            found = node.test.operand  # assert not os.path.exists(folder)
+        else:
+            continue
+        if _finds_file(roles, found) and run_by_all(roles, node) and not any(isinstance(a, Loop) for a in roles.names.ancestors(node)):
+            yield node.test
 
 
 def _finds_file(roles: Roles, test: ast.expr) -> bool:

@@ -92,6 +92,8 @@ def test_what_would_end_one_rank_before(guard: str, tests: list[str]) -> None:
         pytest.param("if not e and p.is_file():\n    raise OSError", ["not e and p.is_file()"], id="unless it may be overwritten"),
         pytest.param("if not os.path.exists(d):\n    raise OSError", [], id="a file that must be there"),
         pytest.param("if not (os.path.exists(d) or p.exists()):\n    raise OSError", [], id="none of two is there"),
+        pytest.param("assert not os.path.exists(d), d", ["not os.path.exists(d)"], id="an assertion"),
+        pytest.param("assert os.path.exists(d)", [], id="an assertion that it is there"),
         pytest.param("if os.path.exists(d):\n    return", [], id="nothing stops"),
         pytest.param("while True:\n    if os.path.exists(d):\n        raise OSError", [], id="in a loop"),
     ],
