@@ -18,7 +18,7 @@ from dpmigrate.facts.casts import casts
 from dpmigrate.facts.definitions import SAME
 from dpmigrate.facts.library import GROWS, MUTATORS
 from dpmigrate.facts.moves import moved, unknown_move
-from dpmigrate.facts.names import FunctionNode, Names, position
+from dpmigrate.facts.names import FunctionNode, Names, of_self, position
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.objects import wrap_argument
 from dpmigrate.facts.passes import Pass
@@ -555,6 +555,8 @@ class Wrapping:
 
         DDP needs the model where it will be trained, so the wrap follows the move.
         """
+        if isinstance(p.model, ast.Attribute) and of_self(p.model):
+            return self._moved_by_its_trainer(p, p.model)
         node: ast.AST | None = p.model
         place: ast.AST = p.call
         seen: set[ast.AST] = set()
@@ -576,6 +578,30 @@ class Wrapping:
             node = self.roles.passed(calls[0], function, node.id)
         return None
 
+    def _moved_by_its_trainer(self, p: Pass, model: ast.Attribute) -> tuple[Key, list[ast.stmt], int] | None:
+        """The same of a method that moves what its object holds, and trains it in its own methods: ``self.model.to(self.device)`` in ``fit``."""
+        text, place = ast.unparse(model), p.call
+        models = {x for v in self.values.eval(model) for x in self.values.inner(v)}
+        trained = (q.model for q in self.roles.training_passes if models & {x for v in self.values.eval(q.model) for x in self.values.inner(v)})
+        if any(ast.unparse(m) != text for m in trained):
+            return None
+        function, seen = self.names.function(place), set[ast.AST]()
+        while isinstance(function, FunctionNode) and function not in seen and function.name != "__init__":
+            calls = self.values.callers.get(function, [])
+            calls = [c for c in calls if self.roles.region(c) in ("train", "both")] if len(calls) > 1 else calls
+            if len(calls) != 1:
+                return None
+            moves = [s for s in function.body if position(s) < position(place) and self._moves(s, text)]
+            if moves:
+                once = not self.roles.epoch_loop(calls[0]) and not self._moved_elsewhere(model, function)
+                return (next(self.values.keys(model)), function.body, function.body.index(moves[-1])) if once else None
+            seen.add(function)
+            place = calls[0]
+            if not isinstance(place.func, ast.Attribute) or not of_self(place.func):
+                return None
+            function = self.names.function(place)
+        return None
+
     def _moves(self, stmt: ast.stmt, name: str) -> bool:
         """``model.to(device)``, ``model = model.cuda()``, also under a test: ``if use_cuda: model.cuda()``"""
         if isinstance(stmt, ast.If):
@@ -586,7 +612,7 @@ class Wrapping:
         receiver = moved(self.roles, call) if call is not None else None
         return receiver is not None and ast.unparse(receiver) == name
 
-    def _moved_elsewhere(self, node: ast.Name, function: FunctionNode) -> bool:
+    def _moved_elsewhere(self, node: ast.expr, function: FunctionNode) -> bool:
         """Whether something beside the function and what it enters moves the model as well."""
         models = {x for v in self.values.eval(node) for x in self.values.inner(v)}
         inside = {function, *self.roles.all_entered(function)}
@@ -596,7 +622,7 @@ class Wrapping:
 
     def _after_move(self, key: Key, block: list[ast.stmt], last: int) -> None:
         site = self._last_of_set_up(key, block, last)
-        stmt, name = block[site], key[2]
+        stmt, name = block[site], f"self.{key[2]}" if key[0] == "a" else key[2]
         self.wraps.append(Wrap("value" if site == last and isinstance(stmt, ast.Assign) else "after", stmt, name, stmt, key))
         self._site(key, stmt)
 

@@ -600,3 +600,40 @@ def test_a_model_that_has_a_name_before_it_is_put_into_a_container_is_wrapped_th
     wraps, _, problems = _plan(f"{_TOP}{_GIVEN}net = nn.Linear(3, 2)\nnets = [net, nn.Linear(3, 1)]\nfit(nets[k], loader)\n")
     assert sorted((how, target) for how, _, target in wraps) == [("part", "nn.Linear(3, 1)"), ("value", "net")]
     assert not problems
+
+
+_TRAINER = """
+class Trainer:
+    def __init__(self, model):
+        self.model = model
+    def fit(self, device):
+{moves}
+        for epoch in range(3):
+            self.step()
+    def step(self):
+        for x, y in loader:
+            loss = F.mse_loss(self.model(x), y)
+            loss.backward()
+            optimizer.step()
+net = nn.Linear(3, 2)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+trainer = Trainer(net)
+{start}
+"""
+
+
+@pytest.mark.parametrize(
+    ("moves", "start", "after"),
+    [
+        pytest.param("self.model.to(device)", "trainer.fit(d)", "self.model.to(device)", id="moved"),
+        pytest.param("self.model = self.model.cuda()\nself.model.train()", "trainer.fit(d)", "self.model = self.model.cuda()", id="moved, and given again"),
+        pytest.param("if device:\n    self.model.to(device)", "trainer.fit(d)", "if device:", id="moved under a test"),
+        pytest.param("print(device)", "trainer.fit(d)", "self.model = model", id="not moved"),
+        pytest.param("self.model.to(device)", "net.to(d)\ntrainer.fit(d)", "self.model = model", id="moved elsewhere too"),
+        pytest.param("self.model.to(device)", "trainer.fit(d)\ntrainer.fit(d)", "self.model = model", id="trained twice"),
+        pytest.param("self.model.to(device)", "for fold in range(3):\n    trainer.fit(d)", "self.model = model", id="trained in a loop"),
+    ],
+)
+def test_a_trainer_that_moves_its_model(moves: str, start: str, after: str) -> None:
+    wraps, _, _ = _plan(_TOP + _TRAINER.format(moves=indent(moves, " " * 8), start=start))
+    assert [(stmt, target) for _, stmt, target in wraps] == [(after, "self.model")]
