@@ -106,6 +106,9 @@ def noted(m: Judged, callee: Value, arguments: Arguments, node: ast.AST, frame: 
             if not first:
                 found.append(deed)
         elif (m.parted is None or (first and m.parted.origin.word == MADE_BEFORE)) and not (deed.harmless and node in without_effect(m.program)):
+            if deed.what == MADE:  # another rank may ask whether it is there when the first one has made it
+                for d in (d for d in held if d.what == ASKED and d.meets(deed) and not (first and d.turn)):
+                    m.overtaken_questions |= m.asked_by_all.get(d, {})
             overtaken = not first and any(d.what == WRITTEN and d.meets(deed) for d in held)
             if overtaken and deed.what == MADE:
                 m.making_early = True

@@ -220,3 +220,17 @@ def test_what_the_others_read_in_their_turn_is_not_made_anew_in_the_next() -> No
     assert _said(f"{_ANEW}\nx = made('a.npy', 3)\ny = made('b.npy', 4)") == set()
     assert _said(f"{_ANEW}\nx = made('a.npy', 3)\ny = made('a.npy', 4)") == {_HASTY}
     assert _said(f"{_ANEW}\nx = made('a.npy', 3)\nddp.barrier()\ny = made('a.npy', 4)") == set()
+
+
+@pytest.mark.parametrize(
+    ("asks", "said"),
+    [
+        ("again = os.path.exists(out)\nos.makedirs(out, exist_ok=True)\nprint(again)", {_OVERTAKEN}),
+        ("again = ddp.from_main(os.path.exists(out))\nos.makedirs(out, exist_ok=True)\nprint(again)", set()),
+        ("again = os.path.exists(out)\nddp.barrier()\nos.makedirs(out, exist_ok=True)\nprint(again)", set()),
+        ("if not os.path.exists(out):\n    os.makedirs(out, exist_ok=True)", set()),
+        ("os.makedirs(out, exist_ok=True)\nagain = os.path.exists(out)\nprint(again)", set()),
+    ],
+)
+def test_asking_for_a_folder_that_all_ranks_make_next(asks: str, said: set[str]) -> None:
+    assert _said(asks) == said
