@@ -74,7 +74,8 @@ def _results(script: Script, call: ast.Call, source: ast.expr) -> Iterator[tuple
             seen.add(node)
             made = list(_under_key(script, node.value, node.slice.value))
             todo += made
-            if not made and hasattr(node, "lineno"):  # it stands in the text, and is filled under keys that are computed: ``loaders[part] = get_loader(part)``
+            # it stands in the text, and is filled under keys that are computed: ``loaders[part] = get_loader(part)``
+            if not made and not script.names.is_made_up(node):
                 yield node, None
         elif isinstance(node, ast.Name | ast.Attribute) and node not in seen:
             seen.add(node)

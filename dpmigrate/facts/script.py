@@ -221,7 +221,7 @@ class Script:
         """The source of the node as written; of a model in its own training the variable that has its wrapper."""
         if node in self.wraps.own:
             return self.wraps.own[node].name  # type: ignore[index]
-        return self.program.text(Span.of(node)) if getattr(node, "end_lineno", None) else ast.unparse(node)
+        return self.program.text(Span.of(node)) if getattr(node, "end_lineno", None) and not self.names.is_made_up(node) else ast.unparse(node)
 
     def shared(self, node: ast.AST) -> bool:
         """Whether the node stands in a file that a script imports which is not rewritten, or in a function that its own

@@ -21,6 +21,7 @@ class Symbols:
         self.tree = tree
         self.trees = (*imported, tree)
         self.parent: dict[ast.AST, ast.AST] = {}
+        self._made_up: set[ast.AST] = set()
         self.scope_of: dict[ast.AST, Scope] = {}
         self.opened: dict[ast.AST, Scope] = {}  # the scope that a def, class or module opens
         self.imports: dict[tuple[int, str], str] = {}  # (id of scope, name) -> dotted name
@@ -182,7 +183,12 @@ class Symbols:
         """An expression that is not in the program, made in the place of one that is: what asks where it stands is told where that one does."""
         self.scope_of[made] = self.scope_of[at]
         self.parent[made] = self.parent[at]
+        self._made_up.add(made)
         return ast.copy_location(made, at)
+
+    def is_made_up(self, node: ast.AST) -> bool:
+        """Whether an expression is none of the program's text, but has been made up."""
+        return node in self._made_up or not hasattr(node, "lineno")
 
     def module_of(self, node: ast.AST) -> Scope:
         """The scope of the module that the node stands in."""
