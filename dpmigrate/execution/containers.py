@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 
 from dpmigrate.execution import divergence, identity, placements
 from dpmigrate.execution.arguments import Arguments
@@ -218,18 +219,26 @@ class ContainerParts(AttributeStoreParts):
                     return tuple(Ref(n) for n in made.extra.members)
             case "generator":
                 return self.yielded(made, node, frame)
+        asking, self.asking = self.asking, ""
         for name in ("__iter__", "__getitem__"):
             method = self.method_of(made, name)
             if method is None:
                 continue
             arguments = Arguments([] if name == "__iter__" else [SETTING])
-            result = self.call(value(method), arguments, node, frame)
             if name == "__getitem__":
-                return result
+                asked = partial(self.call, value(method), arguments, node, frame)
+                return self.until_it_ends(asked, "IndexError", asking, node, frame)
+            self.heap.mark()
+            result = self.call(value(method), arguments, node, frame)
+            begun = self.heap.rollback()
             again = [a for a in result if isinstance(a, Ref) and a.object != made.number]
             step = self.method_of(made, "__next__")
+            same = step is not None and len(again) < len(result)
+            if not (same and asking == "loop"):  # it has been begun in the first turn
+                self.heap.apply([begun, {}] if same and asking != "begins" else [begun])
             if step is not None and len(again) < len(result):
-                return self.call(value(step), Arguments(), node, frame)
+                asked = partial(self.call, value(step), Arguments(), node, frame)
+                return self.until_it_ends(asked, "StopIteration", asking, node, frame)
             return self.elements(tuple(again) or result, node, frame)
         given = self.library.elements(self, Ref(made.number), node, frame)
         if given is not None:
@@ -264,6 +273,12 @@ class ContainerParts(AttributeStoreParts):
 
         self.repeat(turn, node, parted)
         return [join(*found)]
+
+    @abstractmethod
+    def until_it_ends(
+        self, ask: Callable[[], Value], ends: str, asking: str, node: ast.AST, frame: Frame
+    ) -> Value:
+        """What an iterator of the program gives; the parts that know exceptions define it."""
 
     @abstractmethod
     def yielded(self, made: Object, node: ast.AST, frame: Frame) -> Value:

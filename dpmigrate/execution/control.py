@@ -68,6 +68,13 @@ class Control(ABC):
         self.implied: list[tuple[int, Parting]] = []
         #: what the calls under way raise, for their summaries: where in ``control`` each begins
         self.leaving: list[tuple[int, dict[Raised, None]]] = []
+        #: who asks for the next element: a loop that ``begins``, one in a later turn (``loop``),
+        #: ``next``, or what is not known better
+        self.asking = ""
+        #: the exceptions by which the iterators of the program end that are asked for an element
+        self.ending: list[str] = []
+        #: why some ranks alone may have come to the end of the iterator that was asked
+        self.ended_by: Parting | None = None
 
     @property
     def parted(self) -> Parting | None:

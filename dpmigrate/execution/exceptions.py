@@ -7,12 +7,15 @@ from abc import abstractmethod
 from collections.abc import Callable
 
 from dpmigrate.execution import same_imports
+from dpmigrate.execution.control import Raised
 from dpmigrate.execution.guards import (
     LEAVES,
     Guard,
     Guarding,
     asks_plainly,
+    caught_alone,
     guarding,
+    never,
 )
 from dpmigrate.execution.lazily import LazyParts
 from dpmigrate.execution.machine import Frame
@@ -105,6 +108,46 @@ class ExceptionParts(LazyParts):
         if guard is not None:
             self.tries.pop()
         return alive, next(iter(reasons), None)
+
+    def until_it_ends(
+        self, ask: Callable[[], Value], ends: str, asking: str, node: ast.AST, frame: Frame
+    ) -> Value:
+        """What an iterator of the program gives whoever goes through it. The exception by which it
+        ends leads out of the loop, with what is written on that way; where some ranks alone may come
+        to it, they leave the loop before the others. Whoever asks by ``next()`` gets the exception.
+        """
+        if asking == "next":
+            return ask()
+        noted: dict[Raised, None] = {}
+        found: list[Value] = []
+
+        def run() -> bool:
+            found.append(ask())
+            return bool(found[-1])
+
+        self.leaving.append((len(self.control) + 1, noted))
+        watch = self.heap.watch()
+        self.heap.mark()
+        self.ending.append(ends)
+        try:
+            alive, reason = self._guarded(run, (caught_alone(ends), never))
+        finally:
+            self.ending.pop()
+            self.leaving.pop()
+            written = self.heap.watched(watch)
+            delta = self.heap.rollback()
+        if not any(one.kind == ends for one in noted):
+            self.heap.apply([delta])
+            return found[0]
+        self.heap.mark()
+        self.interrupted(written)
+        ended = self.heap.rollback()
+        self.heap.apply([*([delta] if alive else []), ended], self.merging(reason))
+        if reason is not None:
+            if asking not in ("begins", "loop"):
+                return self.miss("an iterator that some ranks alone may come to the end of", node, frame)
+            self.ended_by = reason
+        return found[0]
 
     @staticmethod
     def _exits(frame: Frame) -> tuple[int, int, int]:

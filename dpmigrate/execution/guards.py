@@ -69,3 +69,8 @@ def caught(names: set[str]) -> Catches:
         return not names.isdisjoint((kind, *_BASES.get(kind, ()), *EVERY))
 
     return catches
+
+
+def caught_alone(only: str) -> Catches:
+    """What catches one exception of Python, and none of an unknown name."""
+    return lambda kind: kind == only

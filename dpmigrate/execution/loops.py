@@ -111,13 +111,21 @@ class LoopParts(TurnParts):
 
         def take(turn: int) -> Value:
             before, self.fresh = self.fresh, fresh if turn == 0 else frozenset()
+            self._asks("loop" if turn else "begins")
             element = self.elements(iterable, node.iter, frame)
-            self.fresh = before
+            self.asking, self.fresh = "", before
+            if self.ended_by is not None:  # as if they had left it by ``break``
+                self._mark(frame.loops[-1][2], self.ended_by)
+                self.ended_by = None
             return (samples.element(element, node.iter) if of_samples else element) or SETTING
 
         sure = (of_samples and samples.some(self, iterable)) or self._has_turns(iterable)
         passed: Delta | None = None if sure else {}
         return self._loop(node, frame, take=take, parted=parted, passed=passed)
+
+    def _asks(self, who: str) -> None:
+        """The next element is asked for."""
+        self.asking, self.ended_by = who, None
 
     def _fresh(self, iterable: Value, begun: ast.expr) -> frozenset[int]:
         """The iterators that a loop goes through and that are made for it: they begin with it."""

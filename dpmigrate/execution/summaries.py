@@ -167,6 +167,8 @@ class SummaryParts(ActivationParts):
     def _known(self, key: object) -> Summary | None:
         """A summary that holds here, carried out."""
         for summary in self._summaries.get(key, ()):
+            if self.ending and any(one.kind == self.ending[-1] for one in summary.raised):
+                continue  # what is written on the way to the end is in no summary
             if self.heap.unchanged(summary.reads):
                 self.heap.note(summary.reads)
                 self.heap.work += 2 * len(summary.writes)

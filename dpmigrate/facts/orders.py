@@ -41,6 +41,7 @@ def _found(script: Script, loop: BatchLoop) -> Iterator[Redrawn]:
         for function in sorted(_making(script, expr), key=position):
             yield from (Redrawn(s) for s in _statements(function.body) if script.names.function(s) is function and _draws_itself(script, s))
             yield from _in_heads(script, function)
+            yield from _in_tests(script, function)
     for stmt in _asked(script, made):
         if stmt not in seen and not script.meets(stmt):
             seen.add(stmt)
@@ -54,13 +55,40 @@ def _in_heads(script: Script, function: FunctionNode) -> Iterator[Redrawn]:
             yield Redrawn(call, "" if can_be_taken_out(script, call, loop) else "it stands in an expression")
 
 
+def _in_tests(script: Script, function: FunctionNode) -> Iterator[Redrawn]:
+    """The draws in what a function asks: ``if random.random() < p``, ``while``, ``match``, ``assert``, and in what it raises."""
+    for stmt in (n for n in walk(function) if script.names.function(n) is function):
+        match stmt:
+            case ast.If(test=asked) | ast.While(test=asked) | ast.Assert(test=asked) | ast.Match(subject=asked) | ast.match_case(guard=ast.expr() as asked):
+                parts: list[ast.AST] = [asked]
+            case ast.With(items=items) | ast.AsyncWith(items=items):
+                parts = [i.context_expr for i in items]
+            case ast.Raise():
+                parts = [stmt]
+            case _:
+                continue
+        for call in (n for part in parts for n in walk(part)):
+            if isinstance(call, ast.Call) and draws_itself(script.roles, call):
+                yield Redrawn(call, "it stands in what a statement asks")
+
+
 def _asked(script: Script, made: list[ast.expr]) -> Iterator[ast.stmt]:
-    """The statements between the epochs by which an object that hands out the batches draws their order anew: ``batches.shuffle()``."""
+    """The statements between the epochs by which an object that hands out the batches draws their order anew, or is given another one: ``batches.shuffle()``,
+    ``random.shuffle(batches.order)``, ``batches.order = torch.randperm(n)``.
+    """
     parts = (n for expr in made for n in walk(expr) if isinstance(n, ast.Name | ast.Attribute | ast.Subscript | ast.Call))
     objects = {v for n in parts for v in script.values.eval(n) if v.kind == "object"}
     for call in script.roles.calls if objects else ():
         if isinstance(call.func, ast.Attribute) and objects & script.values.eval(call.func.value) and between(script, call) and draws(script.roles, call):
             yield script.names.statement(call)
+    for call in script.roles.calls if objects else ():
+        stmt = script.names.statement(call)
+        if not isinstance(stmt, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Expr) or not draws_itself(script.roles, call) or not between(script, call):
+            continue
+        places = [stmt.target] if isinstance(stmt, ast.AugAssign | ast.AnnAssign) else stmt.targets if isinstance(stmt, ast.Assign) else []
+        attributes = [n.value for place in (*places, *call.args) for n in walk(place) if isinstance(n, ast.Attribute)]
+        if any(objects & script.values.eval(owner) for owner in attributes):
+            yield stmt
 
 
 def _making(script: Script, made: ast.expr) -> set[FunctionNode]:
@@ -87,6 +115,7 @@ def _statements(block: list[ast.stmt]) -> Iterator[ast.stmt]:
     """The simple statements of a function."""
     for stmt in block:
         inner = [s for name in ("body", "orelse", "finalbody") for s in getattr(stmt, name, [])]
+        inner += [s for part in (*getattr(stmt, "handlers", ()), *getattr(stmt, "cases", ())) for s in part.body]
         if inner:
             yield from _statements(inner)
         elif isinstance(stmt, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Expr | ast.Return):

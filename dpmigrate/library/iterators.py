@@ -302,7 +302,10 @@ def next_(site: Site) -> Value:
         further = site.m.parting(join(*before), site.node)
         found = site.m.somehow(lambda: site.m.elements(source, site.node, site.frame), further)
     else:
+        # the exception of an iterator of the program goes to whoever asks
+        site.m.asking = "" if site.get(1) is not None else "next"
         found = site.m.elements(source, site.node, site.frame)
+        site.m.asking = ""
     found = join(found, site.get(1) or NOTHING)
     left = site.m.parting(site.m.counts([source]), site.node)
     if site.get(1) is None:
