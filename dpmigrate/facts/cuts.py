@@ -28,6 +28,15 @@ _COUNTING = frozenset(
     {"print", "len", "min", "max", "int", "float", "round", "str", "format", "write", "info", "debug", "update", "append", "add_scalar", "log"}
 )  # fmt: skip
 
+#: functions of torch and NumPy, and methods, that make something of as many rows as they are given
+_MAKERS = frozenset(
+    {
+        "zeros", "ones", "empty", "full", "linspace", "logspace", "arange", "eye", "rand", "randn", "randint", "randperm", "normal", "uniform",
+        "standard_normal", "random", "permutation", "bernoulli", "tile", "repeat",
+    }
+)  # fmt: skip
+_METHODS = frozenset({"repeat", "expand", "tile", "repeat_interleave", "new_zeros", "new_ones", "new_full", "new_empty", "init_hidden"})
+
 
 def cuts(roles: Roles, loop: Loop, around: Iterable[Loop]) -> tuple[Pick, ...]:
     """The batches of a training loop that are cut by hand; empty where there are none, or where it is not seen that all of the step is divided."""
@@ -144,6 +153,9 @@ def _in_the_way(roles: Roles, loop: Loop, around: Iterable[Loop], rows: Rows, at
             if isinstance(n, ast.Call) and _is_made_long(roles, n, rows, loop):
                 return n
     sizes = {size.rpartition(".")[2] for size in rows.sizes}
+    before = _made_before(roles, loop, [*loop.body, *sorted(entered, key=position)], rows, found)
+    if before is not None:
+        return before
     odd = made_anew(roles, loop, around, found) or by_length(roles, loop, [*loop.body, *sorted(entered, key=position)], sizes)
     return odd or next((n for s in loop.body for n in walk(s) if roles.names.function(n) is own and not _fits(roles, n, at, divided)), None)
 
@@ -204,6 +216,53 @@ def _is_made_long(roles: Roles, call: ast.Call, rows: Rows, loop: Loop) -> bool:
         return False
     sizes = {size.rpartition(".")[2] for size in rows.sizes}
     return any(_word(n) in sizes and not _bound(roles, n) for a in _arguments(call) for n in walk(a) if isinstance(n, ast.Name | ast.Attribute | ast.Constant))
+
+
+def _made_before(roles: Roles, loop: Loop, bodies: list[ast.AST], rows: Rows, found: list[Pick]) -> ast.AST | None:
+    """What is read in the loop and has been made before it with as many rows as a whole batch, which a rank's rows do not fit: by a call that is given the
+    batch size, or as a batch that nobody divides (``last = next(batches)``).
+    """
+    cut = {ast.dump(p.rows) for p in found if p.each is None and isinstance(p.rows, ast.Call) and _trains(roles, p)}
+    inside = {n for p in found for n in walk(p.rows)}
+    sizes = _sizes(roles, rows, found)
+    for n in (n for body in bodies for n in walk(body) if isinstance(n, ast.Name | ast.Attribute) and isinstance(n.ctx, ast.Load)):
+        if n in inside:
+            continue
+        given: list[ast.expr] = []
+        if isinstance(n, ast.Name):
+            bound = [b.target for b in roles.names.bindings(roles.names.scope_of[n], n.id) if not roles.names.is_inside(b.target, loop)]
+            given = [s.value for t in bound if isinstance(s := roles.names.statement(t), ast.Assign)]
+            if any(ast.dump(v) in cut for v in given):
+                return n
+        elif isinstance(n, ast.Attribute):
+            given = [v for key in roles.values.keys(n) for v in roles.written(key) if not roles.names.is_inside(v, loop)]
+        for call in (c for v in given for c in walk(v) if isinstance(c, ast.Call)):
+            numbers = [m for a in _arguments(call) for m in walk(a) if isinstance(m, ast.Name | ast.Attribute | ast.Constant) and not _bound(roles, m)]
+            if _makes_rows(roles, call) and not roles.quiet(n) and any(_word(m) in sizes for m in numbers):
+                return n
+    return None
+
+
+def _sizes(roles: Roles, rows: Rows, found: list[Pick]) -> set[str]:
+    """The last words of the batch's size as it is written where the batches are cut, and where that is handed over: ``Feed(x, y, BATCH)``."""
+    sizes = {size.rpartition(".")[2] for size in rows.sizes}
+    held = [v for size in sizes for a in roles.names.attributes(size) for key in roles.values.keys(a) for v in roles.written(key)]
+    making = {f for p in found for f in roles.all_entered(p.rows)}
+    parts = {v.cls for p in found for n in walk(p.rows) if isinstance(n, ast.expr) for v in roles.values.eval(n) if v.kind == "object" and v.cls is not None}
+    methods = {m for cls in parts for name in ("__iter__", "__next__", "__getitem__") if (m := roles.values.defs.method(cls, name)) is not None}
+    own = [n for f in making | methods for n in walk(f) if isinstance(n, ast.Name) and n.id in sizes]
+    more = {_word(v) for v in held if isinstance(v, ast.Name | ast.Attribute | ast.Constant)}
+    for n in [*own, *(v for v in held if isinstance(v, ast.Name))]:
+        for b in roles.names.bindings(roles.names.scope_of[n], n.id):
+            more |= {_word(g) for g in roles.handed(b) if isinstance(g, ast.Name | ast.Attribute | ast.Constant)}
+    return sizes | more - {""}
+
+
+def _makes_rows(roles: Roles, call: ast.Call) -> bool:
+    """Whether a call makes a tensor or an array of a length that it is given."""
+    dotted = roles.names.dotted(call.func)
+    word = roles.names.word(call.func)
+    return (word in _MAKERS and dotted.startswith(("torch.", "numpy."))) or (word in _METHODS and isinstance(call.func, ast.Attribute))
 
 
 def _word(node: ast.Name | ast.Attribute | ast.Constant) -> str:

@@ -105,3 +105,21 @@ def test_ends_that_differ_are_not_shown(ends: str, after: str) -> None:
 )
 def test_draws_in_tests_are_refused(ends: str) -> None:
     assert ["every rank would have its own" in f.message for f in blocked(findings(_program(ends)))] == [True]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        pytest.param("shift = torch.linspace(0, 1, 16)[:, None]", "print((x + shift).sum())\n        (model(x + shift) - y).pow(2).mean().backward()", id="given the size"),
+        pytest.param("shift = torch.zeros(6).repeat(16, 1)", "(model(x + shift) - y).pow(2).mean().backward()", id="repeated"),
+    ],
+)
+def test_rows_that_are_made_before_for_a_whole_batch_are_refused(before: str, after: str) -> None:
+    found = blocked(findings(_program(_PLAIN, before, after)))
+    assert ["shift" in f.message for f in found] == [True]
+
+
+def test_a_whole_batch_taken_before_the_loop_is_refused() -> None:
+    text = _PROGRAM.replace("for epoch in range(4):\n    {before}\n    for x, y in pages:\n", "u, v = next(pages)\nfor step in range(7):\n    if step < 9:\n        x, y = next(pages)\n")
+    text = text.format(ends="        if self.at >= len(self.x):\n            self.at = 0", after="u = x").replace("model(x)", "model(x + u)")
+    assert ["u (line" in f.message for f in blocked(findings(text))] == [True]
