@@ -108,6 +108,8 @@ def lossy(site: Site, fields: dict[str, Value], operands: list[Value], name: str
         return site.unknown("whether the classes are those of a sample after squeeze()")
     if _of_other_sizes(operands[:2], name):
         return site.unknown("a loss of the rank's samples and of as many rows as are written or drawn on each rank")
+    if "dpmigrate_runtime.local_rows" in site.m.trace.foreign and _of_other_widths(operands[:2]):
+        return site.unknown("a loss of rows as long as the rank's longest sample and of others as long as the batch's (pad_packed_sequence takes total_length)")
     if name in _OF_DIFFERENCES and _of_unknown_axes(operands):
         site.event("axes taken for equal", given=join(*operands))
     p = _over_rows(operands, name)
@@ -169,6 +171,17 @@ def _of_other_sizes(operands: list[Value], name: str) -> bool:
         or (d.placement == placements.PER_RANK and any(o.word == DRAW for o in origins(d.origin)))
         for d in others
     )
+
+
+def _of_other_widths(operands: list[Value]) -> bool:
+    """Whether rows that are padded to the rank's own longest sample meet, element by element, rows that are not: where ``local_rows`` divides a batch, these
+    are as long as the whole batch's longest. One number for each sample has no such axis.
+    """
+    rows = [r for v in operands if (r := rows_of(v)) is not None]
+    if len(rows) < 2 or rows[0].placement.padded == rows[1].placement.padded:
+        return False
+    other = rows[0] if rows[1].placement.padded else rows[1]
+    return other.placement.times == 0 or other.axes != 1
 
 
 def _of_unknown_axes(operands: list[Value]) -> bool:
