@@ -23,6 +23,7 @@ from dpmigrate.execution.values import (
     Origin,
     Ref,
     Value,
+    atoms,
     value,
 )
 from dpmigrate.execution.widening import ROUNDS, widening
@@ -86,8 +87,10 @@ class ComprehensionParts(OperatorParts):
             found = [samples.kept(v, node) for v in found]
         if how.over is not None and several:
             beside = self._reads_others(node, how.over, inner)
-            of_each = how.over == 0 and not beside and all(map(samples.is_one, (a for v in found for a in v)))
+            of_each = how.over == 0 and not beside and all(samples.is_one(a) for v in found for a in atoms(v))
             found = [samples.of_some(v, node) for v in found] if beside else found
+        if how.samples and kind == "set":  # which of them are alike is a matter of all samples
+            found = [samples.of_some(v, node) for v in found]
         listed = self.listed(found, node, frame, exact=exact, kind=kind)
         if not exact:
             many = how.count if len(node.generators) == 1 else None
@@ -140,7 +143,8 @@ class ComprehensionParts(OperatorParts):
         """
         frame = frames[1]
         if index == len(generators):
-            found.append(element())
+            made = element()
+            found.append(samples.of_turns(self, made, generators[0].iter) if self.turns else made)
             self.heap.keep(found[-1])
             return Partial()
         generator = generators[index]
@@ -178,7 +182,7 @@ class ComprehensionParts(OperatorParts):
             if of_samples:
                 self.turns.append(self.heap.level)
             taken = self.elements(iterable, generator.iter, frame)
-            taken = samples.element(taken, generator.iter) if of_samples else taken
+            taken = samples.element(self, taken, generator.iter) if of_samples else taken
             # nothing is seen to be put into it: as in a loop
             self.assign(generator.target, taken or SETTING, generator.target, frame)
             out = out.and_(self._kept(generators, index, frames, element, found))

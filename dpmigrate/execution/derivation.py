@@ -9,7 +9,9 @@ from dpmigrate.execution import placements
 from dpmigrate.execution.joins import gradient_join
 from dpmigrate.execution.placements import Kind, Placement
 from dpmigrate.execution.values import (
+    ONE_SAMPLE,
     RESULTS,
+    SOME_TURNS,
     Atom,
     Const,
     Data,
@@ -19,6 +21,7 @@ from dpmigrate.execution.values import (
     Unknown,
     Value,
     atom_placement,
+    origins,
     value,
 )
 
@@ -77,6 +80,12 @@ def derived(
     first = None if placed else first
     before = moving[0].origin if moving else None
     origin = first.origin if first is not None else _origin(node, word, before, placement, operands)
+    if placement.kind is Kind.PER_RANK and any(d.turn and d.placement.kind is Kind.TERM for d in moving):
+        others = [d for d in moving if _of_others(d)]
+        if others or placed:  # the turn's own sample meets others, or is told by its place from them
+            origin = Origin(node, SOME_TURNS, others[0].origin if others else before)
+    elif placement.kind is Kind.PER_RANK:
+        origin = next((d.origin for d in moving if d.placement == placement and d.origin and d.origin.word == SOME_TURNS), origin)
     flows = gradient_join(*(d.gradient for d in found)) if gradient is None else gradient
     known_axes = {d.axes for d in found if d.kind != "number"}
     if axes is None and keep_axes and len(known_axes) == 1:
@@ -103,6 +112,12 @@ def derived(
         fraction=word != "int" and (any(d.fraction for d in moving) or _shared_out(word, operands)),
     )
     return value(made)
+
+
+def _of_others(d: Data) -> bool:
+    """Whether data are made of samples, and not of the turn's own."""
+    one = not d.turn and d.placement.kind is Kind.PER_RANK
+    return one and any(o.word in (ONE_SAMPLE, SOME_TURNS) for o in origins(d.origin))
 
 
 def _shared_out(word: str, operands: list[Value]) -> bool:

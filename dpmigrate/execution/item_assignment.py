@@ -247,7 +247,7 @@ class ItemStoreParts(ItemParts):
         if any(isinstance(k, int) for k, _ in self.heap.names(made.number)):
             self.collapse(made)
         node = made.node or ast.Pass()
-        self.heap.widen((made.number, ELEMENTS), samples.kept(new, node))
+        self.heap.widen((made.number, ELEMENTS), samples.kept(samples.of_turns(self, new, node), node))
         count = self._times(made) if self.parted is None else placements.SUM
         origin = Origin(node, samples.COUNTED)
         self.heap.write((made.number, LENGTH), value(Data("number", count, origin=origin)))

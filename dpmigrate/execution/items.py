@@ -201,10 +201,13 @@ class ItemParts(ContainerParts):
             part = [samples.loose(self._chosen(self.contents(made), key, node))]
             parted = self._by_slice(key, node)
             out = self.listed(part, node, frame, exact=False, by=[value(Ref(made.number))])
+            self.objects(out)[0].marks.add(samples.OWN_ORDER)
             if parted is not None:
                 length = divergence.differing(SETTING, parted)
                 self.heap.write((self.objects(out)[0].number, LENGTH), length)
             return out
+        if samples.is_place(key) and samples.all_of_batch(self, made, one=True):
+            return samples.element(self, self.contents(made), node)  # what the turn's own sample has
         return self._chosen(self.contents(made), key, node)
 
     def is_slice(self, atom: Atom) -> bool:

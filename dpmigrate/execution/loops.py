@@ -117,7 +117,7 @@ class LoopParts(TurnParts):
             if self.ended_by is not None:  # as if they had left it by ``break``
                 self._mark(frame.loops[-1][2], self.ended_by)
                 self.ended_by = None
-            return (samples.element(element, node.iter) if of_samples else element) or SETTING
+            return (samples.element(self, element, node.iter) if of_samples else element) or SETTING
 
         sure = (of_samples and samples.some(self, iterable)) or self._has_turns(iterable)
         passed: Delta | None = None if sure else {}

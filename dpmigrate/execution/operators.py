@@ -284,7 +284,11 @@ class OperatorParts(ComparisonParts):
             begun = self.library.lengthened(self, a, both_of[1], node, frame)
             if begun:
                 return begun
+        if self.each_sample:
+            older = any(o.kind == "list" and self._of_all_turns(o) and not self.known_elements(v) for v in (left, right) for o in self.objects(v))
+            both_of = [samples.of_some(v, node) if older or any(map(samples.of_others, v)) else v for v in both_of]
         out = self.listed(both_of, node, frame, exact=False, by=[left, right])
+        self.objects(out)[0].marks.add(samples.OWN_ORDER)
         counts = [self.heap.read((o.number, LENGTH)) or NOTHING for v in (left, right) for o in self.objects(v)]
         parted = next((p for count in counts if (p := self.parting(count, node)) is not None), None)
         if parted is not None:

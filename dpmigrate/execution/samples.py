@@ -22,6 +22,7 @@ from dpmigrate.execution.values import (
     ONE_SAMPLE,
     PLACE,
     RESULTS,
+    SOME_TURNS,
     Atom,
     Const,
     Data,
@@ -31,6 +32,7 @@ from dpmigrate.execution.values import (
     Setting,
     Unbound,
     Value,
+    origins,
     value,
 )
 
@@ -39,8 +41,10 @@ if TYPE_CHECKING:
 
 #: since when a number is how many turns there were
 COUNTED = "counted"
-#: since when a value is made of some of the samples of a batch, or of all of them, where it stands beside one
-SOME_TURNS = "a sum of some turns"
+#: a mark of a list or a dictionary that a sample holds
+OF_A_SAMPLE = "of a sample"
+#: a mark of a list in an order of its own
+OWN_ORDER = "in its own order"
 #: data whose rows are no samples, or not in the order of the batch; what is gone through of a batch of
 #: unknown form may be its fields, each of all samples (``x, y = (t.to(device) for t in batch)``), and so may
 #: what a network of unseen code gives
@@ -87,17 +91,19 @@ def some(m: Machine, iterable: Value) -> bool:
     return made is None or not any(map(_zero, m.heap.read((made.number, LENGTH)) or NOTHING))
 
 
-def element(v: Value, node: ast.AST) -> Value:
+def element(m: Machine, v: Value, node: ast.AST) -> Value:
     """What a turn takes: of what has an item for each sample that of its own sample, of anything
     else one that depends on the sample's place. ``node`` is what is gone through.
     """
-    return normal(tuple(_element(a, node) for a in v))
+    return normal(tuple(_element(m, a, node) for a in v))
 
 
-def _element(a: Atom, node: ast.AST) -> Atom:
+def _element(m: Machine, a: Atom, node: ast.AST) -> Atom:
     match a:
         case Items():
-            return Items(tuple(element(v, node) for v in a.items))
+            return Items(tuple(element(m, v, node) for v in a.items))
+        case Ref() if OF_A_SAMPLE in m.heap.objects[a.object].marks:
+            return _container(m, m.heap.objects[a.object], node)
         case Data() if is_one(a):
             return a._replace(placement=placements.TERM, turn=True)
         case Data() if a.placement.kind in placements.EQUAL:
@@ -106,6 +112,61 @@ def _element(a: Atom, node: ast.AST) -> Atom:
             word = a.word if a.word == PLACE else "beside a sample"
             return Data("number", placements.UNIFORM, origin=Origin(node, word), turn=True)
     return a
+
+
+def _container(m: Machine, made: Object, node: ast.AST) -> Ref:
+    """A list or a dictionary of a sample as that of the turn's own one: what it holds is the turn's, and what is read of
+    another sample's is not.
+    """
+    own = m.heap.new(made.kind, made.name, node, made.context, key=("of the turn", made.number))
+    own.marks.add(OF_A_SAMPLE)
+    for name, held in list(m.heap.names(made.number)):
+        noted = name == LENGTH or (isinstance(name, str) and name.startswith("#"))
+        m.heap.write((own.number, name), held if noted else element(m, held, node))
+    count = m.heap.read((made.number, LENGTH))
+    if count:
+        m.heap.write((own.number, LENGTH), normal(tuple(_own_count(a) for a in count)))
+    return Ref(own.number)
+
+
+def others(m: Machine, v: Value, node: ast.AST) -> Value:
+    """What is taken of samples in another order than that of the turns, or of one that is not the turn's own."""
+    return normal(tuple(_others(m, a, node) for a in v))
+
+
+def _others(m: Machine, a: Atom, node: ast.AST) -> Atom:
+    match a:
+        case Items():
+            return Items(tuple(others(m, v, node) for v in a.items))
+        case Data() if of_others(a):
+            return a._replace(origin=Origin(node, SOME_TURNS, a.origin))
+        case Ref() if OF_A_SAMPLE in m.heap.objects[a.object].marks:
+            made = m.heap.objects[a.object]
+            new = m.heap.new(made.kind, made.name, node, made.context, key=("of others", made.number))
+            for name, held in list(m.heap.names(made.number)):
+                noted = name == LENGTH or (isinstance(name, str) and name.startswith("#"))
+                m.heap.write((new.number, name), held if noted else others(m, held, node))
+            count = m.heap.read((made.number, LENGTH))
+            if count:
+                m.heap.write((new.number, LENGTH), count)
+            return Ref(new.number)
+    return a
+
+
+def of_turns(m: Machine, v: Value, node: ast.AST) -> Value:
+    """What a turn puts into a list: lists and dictionaries of samples that are not the turn's own are told from those that are."""
+    return tuple(others(m, (a,), node)[0] if isinstance(a, Ref) and _held_by_others(m, a) else a for a in v)
+
+
+def _held_by_others(m: Machine, a: Ref) -> bool:
+    made = m.heap.objects[a.object]
+    return OF_A_SAMPLE in made.marks and any(map(of_others, m.contents(made)))
+
+
+def _own_count(a: Atom) -> Atom:
+    """How many items a list of the turn's own sample has."""
+    own = isinstance(a, Data) and a.placement.kind is Kind.PER_RANK
+    return a._replace(placement=placements.TERM, turn=True) if own and isinstance(a, Data) else a
 
 
 def is_place(v: Value) -> bool:
@@ -132,6 +193,13 @@ def is_one(a: Atom) -> bool:
     )
 
 
+def of_others(a: Atom) -> bool:
+    """Whether it is made of samples, and not of the turn's own: of one that the turn has not, of several, or of all."""
+    if not isinstance(a, Data) or a.turn or a.placement.kind is not Kind.PER_RANK:
+        return False
+    return any(o.word in (ONE_SAMPLE, SOME_TURNS) for o in origins(a.origin))
+
+
 def kept(v: Value, node: ast.AST) -> Value:
     """What a list holds of what each turn appends: an item for each sample."""
     out: list[Atom] = []
@@ -141,6 +209,8 @@ def kept(v: Value, node: ast.AST) -> Value:
         if isinstance(a, Data) and a.turn and a.placement == placements.TERM:
             origin = Origin(node, ONE_SAMPLE, a.origin)
             a = a._replace(placement=placements.PER_RANK, origin=origin, turn=False)
+        elif isinstance(a, Data) and (of_others(a)):
+            a = a._replace(origin=Origin(node, SOME_TURNS, a.origin))
         elif isinstance(a, Items):
             a = Items(tuple(kept(v, node) for v in a.items))
         out.append(a)
@@ -275,6 +345,7 @@ def _own_lists(m: Machine, outcome: Delta) -> dict[int, Value]:
     """
     objects = m.heap.objects
     made = {n for n, name in outcome if name == EXISTS and n in objects and objects[n].kind == "list"}
+    made -= {n for n in made if OF_A_SAMPLE in objects[n].marks}
     if not made:
         return {}
     for (owner, name), v in outcome.items():

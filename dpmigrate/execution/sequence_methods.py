@@ -125,6 +125,8 @@ def _extend(m: ItemStoreParts, made: Object, a: Arguments, node: ast.AST, f: Fra
         if made.kind == "set":
             elements = divergence.in_no_order(elements)
         some = m.some_of_each(made, node, f)
+        if m.each_sample and not some:
+            elements = samples.of_some(elements, node)
         m.heap.widen((made.number, ELEMENTS), samples.kept(elements, node) if some else elements or NOTHING)
         m.more_of(made, [given], some=some)
         count = m.apart_in(m.contents(made)) if made.kind == "set" else NOTHING

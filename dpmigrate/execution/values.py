@@ -18,6 +18,8 @@ from dpmigrate.execution.placements import Kind, Placement
 
 #: the operation that takes the samples of a batch one by one
 ONE_SAMPLE = "one sample"
+#: since when a value is made of some of the samples of a batch, or of all of them, where it stands beside one
+SOME_TURNS = "a sum of some turns"
 #: the kind of what a network whose code is not seen gives: a tensor, or several results that are unpacked
 RESULTS = "results"
 #: atoms of a tuple, those of the tuples in it counted

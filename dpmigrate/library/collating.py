@@ -17,9 +17,11 @@ from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import (
     NOTHING,
     ONE_SAMPLE,
+    SOME_TURNS,
     Atom,
     Const,
     Data,
+    Differs,
     Items,
     Origin,
     Ref,
@@ -92,18 +94,27 @@ def tagged(v: Value) -> bool:
 def each(site: Site, v: Value) -> Value:
     """A sample as one of the rank's own: whatever it holds is the sample's."""
     origin = Origin(site.node, ONE_SAMPLE, Origin(site.node, WHICH_SAMPLE))
-    return join(*((_own(site, a, origin, i),) for i, a in enumerate(v)))
+    return _all_own(site, v, origin, ())
 
 
-def _own(site: Site, a: Atom, origin: Origin, place: object) -> Atom:
+def _all_own(site: Site, v: Value, origin: Origin, place: tuple[object, ...], depth: int = 3) -> Value:
+    """A part of a sample as the sample's own."""
+    owned = [_own(site, a, origin, (*place, i), depth) for i, a in enumerate(v)]
+    made = [site.m.object(a) for a in owned]
+    plain = all(isinstance(a, Data | Const | Items | Differs) or (o and samples.OF_A_SAMPLE in o.marks) for a, o in zip(owned, made, strict=True))
+    if plain:  # which list it is differs by the sample alone, and whatever is in it is the sample's
+        owned = [a for a in owned if not (isinstance(a, Differs) and a.origin and a.origin.word == WHICH_SAMPLE)]
+    return join(*((a,) for a in owned))
+
+
+def _own(site: Site, a: Atom, origin: Origin, place: tuple[object, ...], depth: int = 3) -> Atom:
     own = Origin(site.node, ONE_SAMPLE, Origin(site.node, OF_ONE_SIZE))
     match a:
         case Items() if a.items and tagged(a.items[0]):
             return _container(site, a, origin, place)
         case Items():
             return Items(tuple(
-                join(*((_own(site, b, origin, (place, i, n)),) for n, b in enumerate(v)))
-                for i, v in enumerate(a.items)
+                _all_own(site, v, origin, (*place, i), depth) for i, v in enumerate(a.items)
             ))  # fmt: skip
         case Data(placement=placements.Placement(kind=Kind.UNKNOWN)):
             return a
@@ -120,25 +131,45 @@ def _own(site: Site, a: Atom, origin: Origin, place: object) -> Atom:
             return Data(kind, placements.PER_RANK, origin=own)
         case Setting():
             return Data("any", placements.PER_RANK, origin=own)
+        case Ref() if depth and (made := site.m.heap.objects[a.object]).kind in ("list", "dict"):
+            return _held_by_all(site, made, origin, place, depth - 1)
     return a
 
 
-def _container(site: Site, a: Items, origin: Origin, place: object) -> Ref:
+def _held_by_all(site: Site, old: Object, origin: Origin, place: tuple[object, ...], depth: int) -> Ref:
+    """A list or dictionary that the data set holds, and of which there is one for each sample."""
+    fields = list(site.m.heap.names(old.number))
+    made = site.m.heap.new(old.kind, old.kind, site.node, site.frame.context, key=("sample", place, old.number))
+    made.marks.add(samples.OF_A_SAMPLE)
+    for n, (name, held) in enumerate(fields):
+        own = _all_own(site, held, origin, (*place, n), depth)
+        site.m.heap.write((made.number, name), held if _is_note(name) else own)
+    _own_length(site, made)
+    return Ref(made.number)
+
+
+def _container(site: Site, a: Items, origin: Origin, place: tuple[object, ...]) -> Ref:
     """A list or dictionary of a sample."""
     kind = str(known(a.items[0])).strip("<>")
     made = site.m.heap.new(kind, kind, site.node, site.frame.context, key=("sample", place))
+    made.marks.add(samples.OF_A_SAMPLE)
     for n, (both,) in enumerate(a.items[1:]):
         assert isinstance(both, Items)
         name, held = both.items
         at = field(kind, name)
-        own = join(*((_own(site, b, origin, (place, n, i)),) for i, b in enumerate(held)))
+        own = _all_own(site, held, origin, (*place, n))
         site.m.heap.write((made.number, at), held if _is_note(at) else own)
+    _own_length(site, made)
+    return Ref(made.number)
+
+
+def _own_length(site: Site, made: Object) -> None:
+    """How many items a list of a sample has, where that is not the same number for each."""
     held = site.m.heap.read((made.number, LENGTH)) or NOTHING
-    if kind == "list" and (not held or data(held)):
+    if made.kind == "list" and not (len(held) == 1 and isinstance(held[0], Const)):
         # as many as that sample has, and another one has others; with items of other samples it is no sample's number any more
         of_one = Origin(site.node, HOW_MANY, Origin(site.node, WHICH_SAMPLE))
         site.m.heap.write((made.number, LENGTH), value(Data("number", placements.PER_RANK, origin=of_one)))
-    return Ref(made.number)
 
 
 def field(kind: str, name: Value) -> object:
@@ -209,7 +240,7 @@ def meet(a: Data) -> bool:
     first = a.origin
     if first.word == PART:
         return isinstance(first.node, ast.Subscript) and _cut(first.node.slice)
-    return first.word == samples.SOME_TURNS or bool(a.bent and first.word not in _ORDERED)
+    return first.word == SOME_TURNS or bool(a.bent and first.word not in _ORDERED)
 
 
 def differing(a: Data, loader: int) -> Data:

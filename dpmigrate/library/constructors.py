@@ -48,6 +48,8 @@ def collected(kind: str) -> Effect:
         least = [site.m.heap.read((o.number, LEAST)) for o in site.m.objects(source)]
         if len(least) == len(source) == 1 and least[0]:
             site.m.heap.write((site.m.objects(made)[0].number, LEAST), least[0])
+        if site.word == "sorted":
+            site.m.objects(made)[0].marks.add(samples.OWN_ORDER)
         return made if whole else _sorted(site, made)
 
     return effect
@@ -57,6 +59,7 @@ def _sorted(site: Site, made: Value) -> Value:
     """What ``sorted`` gives, in an order that its key says."""
     if site.word == "sorted":
         (listed,) = site.m.objects(made)
+        listed.marks.add(samples.OWN_ORDER)
         site.m.mixed(listed, site.m.order_of(made, site.arguments, site.node, site.frame))
     return made
 

@@ -185,7 +185,7 @@ def _of_one_sample(site: Site, owner: Value, walk: Walk) -> Value:
     made = derivation.derived(
         ONE_SAMPLE, placements.PER_RANK, [owner], site.node, axes=walk.axes, keep_axes=False
     )
-    return samples.element(made, site.node) if own else made
+    return samples.element(site.m, made, site.node) if own else made
 
 
 def _first_of_each(site: Site, p: Placement, part: Value) -> bool:

@@ -228,6 +228,8 @@ def iterate(site: Site) -> Value | None:
         return sources[0]
     each = [_index(site, made) if s == SETTING else _taken_from(site, made, s, sources) for s in sources]
     each = [v if _in_order(site, made, s) else samples.loose(v) for v, s in zip(each, sources, strict=True)]
+    if len({s for s in sources if s != SETTING}) > 1 and made.name != "chain":
+        each = [samples.others(site.m, v, site.node) if _own_order(site, s) else v for v, s in zip(each, sources, strict=True)]
     order = next((o for v in each if (o := some_order(v)) is not None), None)
     if order is not None:  # a number that is given to each of a set's elements
         each = [apart(v, order) if s == SETTING else v for v, s in zip(each, sources, strict=True)]
@@ -268,6 +270,12 @@ def _in_order(site: Site, made: Object, source: Value) -> bool:
         for o in held
     )
     return whole and made.name not in _REORDERED
+
+
+def _own_order(site: Site, source: Value) -> bool:
+    """Whether something has its items in an order of its own, or others than those for each sample."""
+    held = site.m.objects(source)
+    return any(samples.OWN_ORDER in o.marks or (o.kind == "iterator" and o.name in _REORDERED) for o in held)
 
 
 #: iterators that give more, fewer or others than what their source has, or in another order

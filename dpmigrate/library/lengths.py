@@ -78,10 +78,11 @@ def length(site: Site) -> Value:
 
 def _of_one(site: Site, held: Value) -> Value:
     """The number of items of a list that one sample holds: it is that sample's own."""
-    own = [a.origin for a in held if isinstance(a, Data) and a.origin is not None and a.origin.word == HOW_MANY]
+    own = [a for a in held if isinstance(a, Data) and a.origin is not None and a.origin.word == HOW_MANY]
     if len(held) != 1 or not own:
         return NOTHING
-    return value(Data("number", placements.PER_RANK, origin=Origin(site.node, ONE_SAMPLE, own[0])))
+    origin = Origin(site.node, ONE_SAMPLE, own[0].origin)
+    return value(Data("number", own[0].placement, origin=origin, turn=own[0].turn))
 
 
 def _counted(site: Site, made: Object) -> Value:

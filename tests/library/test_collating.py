@@ -169,3 +169,36 @@ def test_constants_are_no_rows(value: str) -> None:
 def test_numbers_that_are_drawn_differ() -> None:
     """Workers of each rank draw others."""
     assert _given(f"{_STACKED}    return x, np.random.rand()") == ["rows(axis 0)", "per rank"]
+
+
+_LISTED = "torch.ones(3) * i\n        y = [k % 2 for k in range(i % 4 + 1)]"
+_TOGETHER = [
+    "least = min(len(s['y']) for s in samples)\n    return torch.tensor([float(len(s['y']) - least) for s in samples])",
+    "most = max([s['x'].max() for s in samples])\n    return torch.stack([s['x'] / most for s in samples])",
+    "return torch.stack([s['x'] - samples[0]['x'] for s in samples])",
+    "return torch.stack([s['x'] - samples[i - 1]['x'] for i, s in enumerate(samples)])",
+    "out = []\n    for i in range(len(samples)):\n        out.append(samples[i]['x'] - samples[i - 1]['x'])\n    return torch.stack(out)",
+    "out, last = [], samples[0]['x']\n    for s in samples:\n        out.append(s['x'] - last)\n        last = s['x']\n    return torch.stack(out)",
+    "return torch.stack([s['x'] * i for i, s in enumerate(samples)])",
+    "return torch.stack([s['x'] - o['x'] for s, o in zip(samples, samples[1:] + samples[:1])])",
+    "return torch.stack([s['x'] - o['x'] for s, o in zip(samples, sorted(samples, key=lambda s: s['n']))])",
+    "d = {}\n    for s in samples:\n        d.setdefault(s['n'], s['x'])\n    return torch.stack([d[s['n']] for s in samples])",
+    "return torch.tensor(sorted({t for s in samples for t in s['y']}))",
+]
+_EACH = [
+    "return torch.tensor([float(len(s['y'])) for s in samples])",
+    "return torch.stack([s['x'] - s['x'].max() for s in samples])",
+    "out = []\n    for i in range(len(samples)):\n        out.append(samples[i]['x'] * samples[i]['n'])\n    return torch.stack(out)",
+    "return torch.stack([s['x'] for s in sorted(samples, key=lambda s: len(s['y']))])",
+    "ns = [s['n'] for s in samples]\n    return torch.stack([s['x'] * n for s, n in zip(samples, ns)])",
+]
+
+
+@pytest.mark.parametrize("body", _TOGETHER)
+def test_what_samples_have_together_is_none_of_each(body: str) -> None:
+    assert _given(f"    {body}", "{'x': x, 'y': y, 'n': i % 2}", _LISTED) == ["per rank"]
+
+
+@pytest.mark.parametrize("body", _EACH)
+def test_what_the_turns_own_sample_has(body: str) -> None:
+    assert _given(f"    {body}", "{'x': x, 'y': y, 'n': i % 2}", _LISTED) == ["rows(axis 0)"]
