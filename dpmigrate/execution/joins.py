@@ -10,6 +10,7 @@ from dpmigrate.execution import placements
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import (
     NOTHING,
+    SOME_TURNS,
     Atom,
     Const,
     Data,
@@ -168,6 +169,9 @@ def data_join(a: Data, b: Data) -> Data:
     if a.placement.kind in placements.EQUAL and b.placement.kind in placements.EQUAL:
         turn = a.turn or b.turn  # either may depend on the place of a sample
     origin = a.origin if placement == a.placement else b.origin
+    known = origin is not None and origin.word == SOME_TURNS
+    if not known and b.origin is not None and b.origin.word == SOME_TURNS and placement == b.placement:
+        origin = b.origin  # one that is made of other samples spoils what else there is
     return Data(
         a.kind,
         placement,

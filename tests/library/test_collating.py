@@ -182,6 +182,7 @@ _TOGETHER = [
     "return torch.stack([s['x'] * i for i, s in enumerate(samples)])",
     "return torch.stack([s['x'] - o['x'] for s, o in zip(samples, samples[1:] + samples[:1])])",
     "return torch.stack([s['x'] - o['x'] for s, o in zip(samples, sorted(samples, key=lambda s: s['n']))])",
+    "return torch.tensor([t for s, o in zip(samples, samples[1:] + samples[:1]) for t in (s['n'], o['n'])])",
     "d = {}\n    for s in samples:\n        d.setdefault(s['n'], s['x'])\n    return torch.stack([d[s['n']] for s in samples])",
     "return torch.tensor(sorted({t for s in samples for t in s['y']}))",
 ]
