@@ -10,7 +10,7 @@ what depends on it otherwise than by taking that sample differs from what one pr
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from dpmigrate.execution import placements
@@ -118,15 +118,21 @@ def _container(m: Machine, made: Object, node: ast.AST) -> Ref:
     """A list or a dictionary of a sample as that of the turn's own one: what it holds is the turn's, and what is read of
     another sample's is not.
     """
-    own = m.heap.new(made.kind, made.name, node, made.context, key=("of the turn", made.number))
+    own = _twin(m, made, node, "of the turn", lambda held: element(m, held, node))
     own.marks.add(OF_A_SAMPLE)
-    for name, held in list(m.heap.names(made.number)):
-        noted = name == LENGTH or (isinstance(name, str) and name.startswith("#"))
-        m.heap.write((own.number, name), held if noted else element(m, held, node))
-    count = m.heap.read((made.number, LENGTH))
+    count = m.heap.read((own.number, LENGTH))
     if count:
         m.heap.write((own.number, LENGTH), normal(tuple(_own_count(a) for a in count)))
     return Ref(own.number)
+
+
+def _twin(m: Machine, made: Object, node: ast.AST, which: str, as_seen: Callable[[Value], Value]) -> Object:
+    """Another object for a list or a dictionary, with what it holds as that is seen there; notes of the machine stay."""
+    twin = m.heap.new(made.kind, made.name, node, made.context, key=(which, made.number))
+    for name, held in list(m.heap.names(made.number)):
+        noted = isinstance(name, str) and name.startswith("#")
+        m.heap.write((twin.number, name), held if noted else as_seen(held))
+    return twin
 
 
 def others(m: Machine, v: Value, node: ast.AST) -> Value:
@@ -142,14 +148,7 @@ def _others(m: Machine, a: Atom, node: ast.AST) -> Atom:
             return a._replace(origin=Origin(node, SOME_TURNS, a.origin))
         case Ref() if OF_A_SAMPLE in m.heap.objects[a.object].marks:
             made = m.heap.objects[a.object]
-            new = m.heap.new(made.kind, made.name, node, made.context, key=("of others", made.number))
-            for name, held in list(m.heap.names(made.number)):
-                noted = name == LENGTH or (isinstance(name, str) and name.startswith("#"))
-                m.heap.write((new.number, name), held if noted else others(m, held, node))
-            count = m.heap.read((made.number, LENGTH))
-            if count:
-                m.heap.write((new.number, LENGTH), count)
-            return Ref(new.number)
+            return Ref(_twin(m, made, node, "of others", lambda held: others(m, held, node)).number)
     return a
 
 
@@ -209,7 +208,7 @@ def kept(v: Value, node: ast.AST) -> Value:
         if isinstance(a, Data) and a.turn and a.placement == placements.TERM:
             origin = Origin(node, ONE_SAMPLE, a.origin)
             a = a._replace(placement=placements.PER_RANK, origin=origin, turn=False)
-        elif isinstance(a, Data) and (of_others(a)):
+        elif isinstance(a, Data) and of_others(a):
             a = a._replace(origin=Origin(node, SOME_TURNS, a.origin))
         elif isinstance(a, Items):
             a = Items(tuple(kept(v, node) for v in a.items))

@@ -304,7 +304,7 @@ def _may_follow(roles: Roles, node: ast.AST, loop: Loop, seen: frozenset[ast.AST
 
 
 def _text(script: Script, node: ast.expr) -> str:
-    return script.text(node) if not script.names.is_made_up(node) and node in script.names.parent else ast.unparse(node)
+    return script.text(node) if node in script.names.parent else ast.unparse(node)
 
 
 def _ends(script: Script, loop: Loop) -> list[str]:

@@ -108,13 +108,15 @@ def _changed_later(script: Script, node: ast.expr, changed: list[tuple[ast.stmt,
 def _reads(script: Script, key: str, but: ast.stmt) -> bool:
     """Whether the program reads a setting of a name, by an attribute or an item."""
     for n in script.names.nodes:
-        if isinstance(n, ast.Attribute):
-            found = n.attr == key
-        elif isinstance(n, ast.Subscript):
-            found = getattr(n.slice, "value", None) == key
-        else:
-            asks = isinstance(n, ast.Call) and last(n.func) in ("get", "getattr")
-            found = asks and any(getattr(a, "value", None) == key for a in n.args)  # type: ignore[attr-defined]
+        match n:
+            case ast.Attribute(attr=name):
+                found = name == key
+            case ast.Subscript(slice=ast.Constant(value=name)):
+                found = name == key
+            case ast.Call(func=func, args=args) if last(func) in ("get", "getattr"):
+                found = any(isinstance(a, ast.Constant) and a.value == key for a in args)
+            case _:
+                found = False
         if found and isinstance(getattr(n, "ctx", ast.Load()), ast.Load) and not script.names.is_inside(n, but):
             return True
     return False
