@@ -57,8 +57,6 @@ def test_right_all_the_same(id: str) -> None:
     [
         "cast_after_wrap/train.py:DPM102:ddp.wrap:other side:1",  # cast after its wrap
         "dp_copies_counted/train.py:DPM134:Replace:missing:2",  # another loss on several GPUs
-        "next_free_folder/train.py:DPM506:ddp.from_main:missing:1",  # the ranks race
-        "next_free_folder/train.py:DPM506:ddp.from_main:one level in:1",  # each rank asks for itself
     ],
 )
 def test_wrong_and_not_seen(id: str) -> None:
@@ -74,6 +72,8 @@ def test_wrong_and_not_seen(id: str) -> None:
         "split_by_system/train.py:DPM209:Replace:missing:1",
         "losses_of_sums/train.py:DPM302:ddp.batch_sum:missing:1",  # beside a loss whose scale is told
         "eval_tables_by_class/train.py:DPM601:ddp.sum_all:part missing:7",  # a count of samples
+        "next_free_folder/train.py:DPM506:ddp.from_main:missing:1",  # the ranks race
+        "next_free_folder/train.py:DPM506:ddp.from_main:one level in:1",  # each rank asks for itself
     ],
 )
 def test_seen_by_the_judge(id: str) -> None:
