@@ -386,34 +386,29 @@ class _Proof(ControlDependence):
 
     # ------------------------------------------------------------------ lists and dicts that are filled
     def _mutated(self, owner: Scope, name: str) -> bool:
-        reads = self.names.uses(owner, name)
+        reads = [n for n in self.names.uses(owner, name) if self.names.alteration(n) is not None]
         if name in ("self", "cls") and isinstance(owner.node, FunctionNode):  # what its attributes hold is asked of each attribute
             reads = [n for n in reads if not isinstance(above := self.names.parent[n], ast.Attribute) or above.attr in MUTATORS]
         return any(self._changes(n) for n in reads)
 
     def _changes(self, node: ast.expr) -> bool:
         """Whether this use of an object changes it to something that may differ: ``d[k] = x``, ``d[k].append(x)``, ``fill(d, x)``."""
-        parent = self.names.parent[node]
-        if isinstance(parent, ast.Call) and parent.func is not node:
-            return self._changed_by_call(parent, node)
-        while isinstance(parent, ast.Attribute | ast.Subscript) and parent.value is node:
-            node, parent = parent, self.names.parent[parent]
-        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
-            stmt = self.names.statement(node)
+        by = self.names.alteration(node)
+        if isinstance(by, ast.Subscript):
+            stmt = self.names.statement(by)
             value = getattr(stmt, "value", None)
             return not isinstance(value, ast.expr) or not self.expression(value) or self.parted(stmt, stmt, True)
-        if isinstance(parent, ast.Call) and isinstance(node, ast.Attribute) and node.attr in MUTATORS:
-            return not all(self.expression(x) for x in parent.args) or self.parted(parent, parent, True)
-        return False
-
-    def _changed_by_call(self, call: ast.Call, node: ast.expr) -> bool:
-        if node not in call.args:
+        if by is None:
             return False
-        for scope in self.names.functions_by_name.get(last(call.func), ()):
+        if node in by.args:
+            return self._changed_by_call(by, by.args.index(node))
+        return not all(self.expression(x) for x in by.args) or self.parted(by, by, True)
+
+    def _changed_by_call(self, call: ast.Call, i: int) -> bool:
+        for scope in self.names.functions_by_name[last(call.func)]:
             function = scope.node
             assert isinstance(function, FunctionNode)
             plain = [*function.args.posonlyargs, *function.args.args][int(isinstance(self.names.parent[function], ast.ClassDef)) :]
-            i = call.args.index(node)
             if i < len(plain) and self.first("m", function, i) and self._mutated(scope, plain[i].arg):
                 return True
         return False

@@ -11,6 +11,7 @@ import builtins
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
+from dpmigrate.facts.library import MUTATORS
 from dpmigrate.facts.scopes import Binding, Links, Scope, Variable
 from dpmigrate.facts.stars import meaning
 from dpmigrate.facts.symbols import FunctionNode, Symbols, last
@@ -27,6 +28,8 @@ class Names(Symbols):
         super().__init__(tree, imported, links)
         self._dotted: dict[ast.AST, str] = {}
         self._meant: dict[ast.AST, Variable | None] = {}
+        self._uses: dict[Variable, list[ast.Name | ast.Attribute]] = {}
+        self._altered: dict[ast.AST, ast.Subscript | ast.Call | None] = {}
         #: the reads of attributes that compute what they give, as far as that is known; another read may give something else
         self.computed: set[ast.AST] = set()
 
@@ -137,11 +140,32 @@ class Names(Symbols):
         variable = self.variable(scope, name)
         if variable is None:
             return [n for n in self.reads(name) if self.variable(self.scope_of[n], n.id) is None]
-        owner, own = variable
-        found: list[ast.Name | ast.Attribute] = [n for w in self.imported.words(owner, own) for n in self.reads(w) if self.meant(n) == variable]
+        if variable not in self._uses:
+            self._uses[variable] = self._used(*variable)
+        return list(self._uses[variable])
+
+    def _used(self, owner: Scope, name: str) -> list[ast.Name | ast.Attribute]:
+        variable = (owner, name)
+        found: list[ast.Name | ast.Attribute] = [n for w in self.imported.words(owner, name) for n in self.reads(w) if self.meant(n) == variable]
         if owner.is_module and len(self.trees) > 1:
-            found += [a for a in self.attributes(own) if isinstance(a.ctx, ast.Load) and self.meant(a) == variable]
+            found += [a for a in self.attributes(name) if isinstance(a.ctx, ast.Load) and self.meant(a) == variable]
         return found
+
+    def alteration(self, node: ast.expr) -> ast.Subscript | ast.Call | None:
+        """What may change the object that a read gives, if anything does: ``d[k]`` that is assigned to, ``d[k].append(x)``, ``fill(d, x)`` of the program."""
+        if node not in self._altered:
+            self._altered[node] = self._altering(node)
+        return self._altered[node]
+
+    def _altering(self, node: ast.expr) -> ast.Subscript | ast.Call | None:
+        above = self.parent[node]
+        if isinstance(above, ast.Call) and above.func is not node:
+            return above if node in above.args and last(above.func) in self.functions_by_name else None
+        while isinstance(above, ast.Attribute | ast.Subscript) and above.value is node:
+            node, above = above, self.parent[above]
+        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
+            return node
+        return above if isinstance(above, ast.Call) and isinstance(node, ast.Attribute) and node.attr in MUTATORS else None
 
     def calls_of(self, definition: FunctionNode | ast.ClassDef) -> list[ast.Call]:
         """The calls by the name of a function or class, or by one under which it is imported; of a method, those of anything's method of that name."""
