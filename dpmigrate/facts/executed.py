@@ -13,7 +13,7 @@ from functools import cached_property
 
 from dpmigrate.execution.engine import Execution
 from dpmigrate.execution.objects import Object
-from dpmigrate.execution.placements import EQUAL
+from dpmigrate.execution.placements import EQUAL, Kind
 from dpmigrate.execution.trace import Event
 from dpmigrate.execution.values import NOTHING, Atom, Bound, Const, Data, Items, Method, Ref, Setting, const, data, origins, placement_of
 from dpmigrate.facts.loops import BatchLoop
@@ -189,6 +189,12 @@ class Executed:
             if asked:
                 found[_place(e.node)] = found.get(_place(e.node), frozenset()) | asked
         return found
+
+    @cached_property
+    def timed_paths(self) -> frozenset[tuple[int, ...]]:
+        """The calls that give a time, or a number of the system, of which the path of a file or directory is made that the program makes, moves or removes."""
+        paths = [d for e in before(self._program).trace.of("files") for d in data(e.values["paths"]) if d.placement.kind is Kind.PER_RANK]
+        return frozenset(span(o.node) for d in paths for o in origins(d.origin) if o.word in (CLOCK, OF_PROCESS))
 
     def holds_tensors(self, cls: ast.ClassDef, attribute: str) -> bool:
         """Whether an attribute of every object of a class, made once or not, holds tensors that are not trained: no parameter, no module, nothing unknown."""

@@ -10,6 +10,7 @@ from dpmigrate.facts.definitions import arguments
 from dpmigrate.facts.library import CLOCKS, EXIST_METHODS, EXISTS
 from dpmigrate.facts.names import FunctionNode, Loop, last, position
 from dpmigrate.facts.nodes import children, walk
+from dpmigrate.judge import span
 from dpmigrate.spelt_paths import READS
 
 if TYPE_CHECKING:
@@ -32,8 +33,11 @@ def clocks(script: Script) -> Iterator[ast.Call]:
     """The calls that give a time or a random name which goes into a path: before the epochs, also of each fold, not in them, where rank 0 writes files."""
     epochs = {loop for b in script.roles.train_loops for loop in (b.node, *(e for e, _ in script.roles.epoch_loop(b.node)))}
     found = list(script.calls(*_CLOCKS))
-    for call in found:
-        if not any(a in epochs or a in found for a in script.names.ancestors(call)) and _Flow(script, False).into_path(call, 3):
+    paths = script.executed.timed_paths
+    seen = [n for n in script.names.nodes if isinstance(n, ast.Call) and n not in found and span(n) in paths] if paths else []
+    for call in (*found, *seen):
+        inside = any(a in epochs or a in found for a in script.names.ancestors(call))
+        if not inside and (span(call) in paths or _Flow(script, False).into_path(call, 3)):
             yield call
 
 

@@ -40,6 +40,9 @@ def test_not_between_the_epochs() -> None:
         ("p = argparse.ArgumentParser()\np.add_argument('--run-name', '-r', default=time.strftime('%H'))\na = p.parse_args()\nos.makedirs(a.run_name)", "time.strftime('%H')"),
         ("p = argparse.ArgumentParser()\np.add_argument('-r', dest='run', default=time.ctime())\na = p.parse_args()\nos.makedirs(a.run)", "time.ctime()"),
         ("def name():\n    return datetime.now().strftime('%H')\nos.makedirs(name())", "datetime.now()"),
+        ("os.makedirs(os.path.join('out', datetime.today().isoformat()))", "datetime.today()"),
+        ("def name(at=None):\n    if at is None:\n        at = datetime.now()\n    text = str(at).split('.')[0]\n    return text.replace(':', '_')\n"
+         "folder = Path('out') / name()\nos.makedirs(folder)", "datetime.now()"),
     ],
 )
 def test_a_clock_in_a_path(setup: str, call: str) -> None:
