@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 #: built-in and itertools functions that go through several iterables in step
 IN_STEP = frozenset({"?.zip", "itertools.zip_longest"})
+#: those that give an iterator themselves
+_ITERATORS = IN_STEP | {"?.enumerate", "itertools.cycle"}
 _END_TO_END = frozenset({"itertools.chain", "itertools.chain.from_iterable"})
 #: functions that choose among the items of an iterable, or turn them round, with the place of the iterable in their arguments
 _CHOOSING = {"?.filter": 1, "itertools.filterfalse": 1, "itertools.takewhile": 1, "itertools.dropwhile": 1, "?.reversed": 0}
@@ -321,10 +323,10 @@ def restarts(roles: Roles, loop: BatchLoop) -> list[Restart]:
     """Where passes over the loader begin, but for the first, where no loop counts them: ``iter(loader)`` in a loop or after training, a generator's."""
     out: dict[ast.stmt, Restart] = {}
     for call in roles.calls:
-        begins = roles.names.dotted(call.func) == "?.iter" and bool(call.args) and bool(roles.loaders_of(call.args[0]) & loop.loaders)
-        if begins and (_repeats(roles, call) or _used_before(roles, loop, call)):
+        begun = next((e for e in _begun(roles, call) if roles.loaders_of(e) & loop.loaders), None)
+        if begun is not None and (_repeats(roles, call) or _used_before(roles, loop, call)):
             stmt = roles.names.statement(call)
-            out.setdefault(stmt, Restart(stmt, _iterated(roles.names, call.args[0])))
+            out.setdefault(stmt, Restart(stmt, _iterated(roles.names, begun)))
     for node in roles.names.nodes:
         if isinstance(node, ast.For) and _hands_on(roles, node) and roles.loaders_of(node.iter) & loop.loaders and _repeats(roles, node):
             out.setdefault(node, Restart(node, _iterated(roles.names, node.iter)))
@@ -332,6 +334,18 @@ def restarts(roles: Roles, loop: BatchLoop) -> list[Restart]:
             stmt = roles.names.statement(node)
             out.setdefault(stmt, Restart(stmt, _iterated(roles.names, node.value)))
     return list(out.values())
+
+
+def _begun(roles: Roles, call: ast.Call) -> list[ast.expr]:
+    """What a call begins passes over, as it is written there: of ``iter(loader)``, ``iter(zip(a, b))``, and of ``zip(a, b)`` that a variable holds."""
+    names = roles.names
+    if names.dotted(call.func) == "?.iter" and call.args:
+        over = call.args[0]
+    elif names.dotted(call.func) in _ITERATORS and isinstance(names.parent[call], ast.Assign | ast.AnnAssign | ast.NamedExpr):
+        over = call
+    else:
+        return []
+    return [over, *(e for e in in_step(roles, over) if e is not over and names.is_inside(e, over))]
 
 
 def endless(roles: Roles, loop: BatchLoop) -> bool:

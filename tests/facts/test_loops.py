@@ -172,6 +172,19 @@ def test_a_generator_that_hands_batches_on_is_no_loop_of_its_own() -> None:
         pytest.param(
             "for i in range(9):\n    _, x = next(iter(enumerate(a)))\n    train(x)", [("_, x = next(iter(enumerate(a)))", "a")], id="counted, each turn"
         ),
+        pytest.param(
+            "for e in range(3):\n    it = itertools.cycle(a)\n    for i in range(9):\n        train(next(it))", [("it = itertools.cycle(a)", "a")],
+            id="a cycle of each epoch",
+        ),
+        pytest.param(
+            "for e in range(3):\n    it = iter(zip(range(9), a))\n    for i in range(9):\n        train(next(it))",
+            [("it = iter(zip(range(9), a))", "a")], id="in step with something else",
+        ),
+        pytest.param(
+            "for e in range(3):\n    it = zip(itertools.cycle(a), range(9))\n    for i in range(9):\n        train(next(it))",
+            [("it = zip(itertools.cycle(a), range(9))", "a")], id="an iterator by itself",
+        ),
+        pytest.param("it = zip(a, range(9))\nfor i in range(9):\n    train(next(it))", [], id="one pass in step"),
         pytest.param("it = again(a)\nfor i in range(9):\n    train(next(it))", [("for x in loader:\n    yield x", "loader")], id="a generator"),
         pytest.param("it = forever(a)\nfor i in range(9):\n    train(next(it))", [("yield from loader", "loader")], id="a generator of a loader's batches"),
         pytest.param(

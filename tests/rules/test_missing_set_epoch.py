@@ -204,6 +204,15 @@ def test_a_pass_that_begins_after_another_loop() -> None:
     assert "next_epoch" not in whole(before=drawn)
 
 
+def test_two_loaders_in_step() -> None:
+    steps = "".join(f"    {line}\n" for line in STEP.splitlines())
+    text = after(
+        end="for epoch in range(2):\n    pairs = iter(zip(range(9), loader))\n    for i in range(4):\n        _, (x, y) = next(pairs)\n"
+        + steps.replace("    ", "        ")
+    )
+    assert "pairs = iter(zip(range(9), ddp.next_epoch(loader)))" in text
+
+
 _UNSHUFFLED = "loader = DataLoader(train_set, batch_size=16)"
 _MADE = "def make():\n    return DataLoader(TensorDataset(torch.randn(64, 8), torch.ones(64)), batch_size=16, shuffle=True)"
 
