@@ -198,6 +198,31 @@ def test_who_imports_it_from_another_folder_of_the_project_is_named() -> None:
     assert "ddp.unwrap(model)(" in Path("proj/engine.py").read_text()
 
 
+@pytest.mark.parametrize("sign", ["pyproject.toml", ".git/HEAD", ""], ids=["project", "git", "working directory"])
+@pytest.mark.parametrize(
+    ("user", "text"),
+    [
+        pytest.param("tests/test_x.py", "from pkg.engine import evaluate\n", id="a test"),
+        pytest.param("tests/unit/test_x.py", "from src.pkg.engine import evaluate\n", id="by the name of src"),
+        pytest.param("scripts/infer.py", "import sys\nsys.path.insert(0, 'src')\nimport pkg.engine as engine\n", id="a script"),
+    ],
+)
+@pytest.mark.parametrize("module", [True, False], ids=["as a module", "as a script"])
+def test_who_imports_it_from_beside_src_is_named(sign: str, user: str, text: str, module: bool) -> None:
+    train = TRAIN.replace("import engine", "from pkg import engine") if module else TRAIN
+    put({"src/pkg/train.py": train, "src/pkg/engine.py": ENGINE, "src/pkg/__init__.py": "", user: text})
+    put({"src/pkg/data.py" if not module else "src/data.py": "train_set = test_set = list(range(64))\n", **({sign: ""} if sign else {})})
+    [note] = noted(applied("src/pkg/train.py")["src/pkg/train.py"])
+    assert note.startswith(f"src/pkg/engine.py is also imported by {user}, not rewritten here")
+    assert "ddp.unwrap(model)(" in Path("src/pkg/engine.py").read_text()
+
+
+def test_who_imports_another_file_from_beside_src_is_not_named() -> None:
+    put({"src/pkg/train.py": TRAIN, "src/pkg/engine.py": ENGINE, "src/pkg/data.py": "train_set = test_set = list(range(64))\n"})
+    put({"setup.py": "", "tests/test_x.py": "from pkg.data import train_set\n", "tests/test_y.py": "from engine import Turbine\n", "tests/engine.py": ""})
+    assert noted(applied("src/pkg/train.py")["src/pkg/train.py"]) == []
+
+
 def test_what_nobody_else_imports_has_the_plain_spelling() -> None:
     put({"train.py": TRAIN, "train2.py": TRAIN, "engine.py": ENGINE})
     applied("train.py", "train2.py")
