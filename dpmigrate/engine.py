@@ -312,11 +312,13 @@ def _shown(script: Script, shown: migration.Judged | migration.Shown) -> bool:
     from dpmigrate import migration
 
     draws = [d for d in shown.draws if d not in script.shown_draws]
+    made = [n for n in shown.made_first if n not in script.shown_made]
     script.shown_draws += draws
+    script.shown_made += made
     if isinstance(shown, migration.Judged):
         if script.shown_steering is None and shown.judgement.by_part:
             script.shown_steering = True
-        return bool(draws)
+        return bool(draws or made)
     wraps = {w: words for w, words in shown.wraps if w not in script.shown_unused}
     calls = [c for c in shown.over_weights if c not in script.shown_over_weights]
     waits = [s for s in shown.waits if s not in script.shown_waits]
@@ -327,7 +329,7 @@ def _shown(script: Script, shown: migration.Judged | migration.Shown) -> bool:
     script.shown_waits += waits
     script.shown_questions += questions
     script.quieted |= shown.loud
-    told = bool(wraps or calls or quieted or draws or waits or questions)
+    told = bool(wraps or calls or quieted or draws or waits or questions or made)
     if not told and script.shown_steering is None:  # what was told before may be enough
         script.shown_steering = True
     return told

@@ -43,13 +43,14 @@ BY_DEFAULT = "Shown to be right for the defaults of the options"
 
 
 class Judged(dict[Part, str]):
-    """The new texts of a program, with what the judge says of them; ``bent`` and ``draws`` as in ``Shown``."""
+    """The new texts of a program, with what the judge says of them; ``bent``, ``draws`` and ``made_first`` as in ``Shown``."""
 
     def __init__(self, texts: Texts, judgement: Judgement, shown: Shown) -> None:
         super().__init__(texts)
         self.judgement = judgement
         self.bent = shown.bent
         self.draws = shown.draws
+        self.made_first = shown.made_first
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,8 @@ class Shown(Problem):
     place, as in an evaluation that records gradients; ``coupled``: whether a loss may not take each sample by itself;
     ``by_default``: whether what a loss is a function of is that of the options' defaults; ``draws``: tests by a draw of each rank's own, by which a step
     makes one thing or another of its batch; ``waits``: statements before which the ranks must wait for each other, since one of them changes files
-    that the others read; ``questions``: calls that ask for files and of which all ranks must have rank 0's answer; ``judgement``: what the judge says of
+    that the others read; ``questions``: calls that ask for files and of which all ranks must have rank 0's answer; ``made_first``: calls that
+    give what rank 0 has made and must give to the others, and places of variables that hold it, with their texts; ``judgement``: what the judge says of
     it, if it came to be asked.
     """
 
@@ -73,6 +75,7 @@ class Shown(Problem):
     draws: tuple[ast.expr, ...] = ()
     waits: tuple[ast.stmt, ...] = ()
     questions: tuple[ast.expr, ...] = ()
+    made_first: tuple[tuple[ast.expr, str], ...] = ()
     judgement: Judgement | None = None
 
 
@@ -207,21 +210,24 @@ def _shown(script: Script, message: str, *judgements: Judgement) -> Shown:
     draws: dict[ast.expr, None] = {}
     waits: dict[ast.stmt, None] = {}
     questions: dict[ast.expr, None] = {}
+    made: dict[tuple[ast.expr, str], None] = {}
     for j in judgements:
         if j.program is None:  # the execution ended early
             continue
         bent = {b.node: b.call for b in j.bent}
-        found = originals(script.program, script.names.nodes, j.program, {*bent, *j.over_weights, *j.draws, *j.questions}, script.ddp)
+        wanted = {*bent, *j.over_weights, *j.draws, *j.questions, *(n for n, _ in j.made_first)}
+        found = originals(script.program, script.names.nodes, j.program, wanted, script.ddp)
         there |= {found[n]: call for n, call in bent.items() if n in found}
         calls |= {found[n]: None for n in j.over_weights if n in found}
         draws |= {found[n]: None for n in j.draws if n in found}
         questions |= {found[n]: None for n in j.questions if n in found}
+        made |= {(found[n], text): None for n, text in j.made_first if n in found}
         waits |= dict.fromkeys(_statements(script, j.program, j.waits) if j.waits else ())
     loud = any(_of_gradients(f.node, script.ddp) for j in judgements for f in j.faults)
     coupled = any(f.invariant in (judge.COUPLED, judge.APART) for j in judgements for f in j.faults)
     return Shown(
         message, loud=loud, coupled=coupled, over_weights=tuple(n for n in calls if isinstance(n, ast.Call)), bent=tuple(there.items()),
-        draws=tuple(draws), waits=tuple(waits), questions=tuple(questions), judgement=judgements[0],
+        draws=tuple(draws), waits=tuple(waits), questions=tuple(questions), made_first=tuple(made), judgement=judgements[0],
     )  # fmt: skip
 
 

@@ -73,6 +73,9 @@ class Script:
         #: statements before which the ranks must wait for each other, and questions about files of which all must have rank 0's answer, as the result has shown
         self.shown_waits: list[ast.stmt] = []
         self.shown_questions: list[ast.expr] = []
+        #: places of variables that hold what rank 0 has made and the others have loaded, with their texts, and calls that give it with '', as the
+        #: result has shown
+        self.shown_made: list[tuple[ast.expr, str]] = []
         #: whether a result was not right, so that it is looked for numbers by which training goes (``moving``); False: with them it was not right
         self.shown_steering: bool | None = None
         #: what a loss takes of a rank's part of the batch and not of each sample, as the result has shown, each with the call of the runtime round it

@@ -30,6 +30,7 @@ from dpmigrate.judge import (
     group,
     handlers,
     left_on_cpu,
+    made_first,
     moved_in_part,
     own_totals,
     parted,
@@ -91,6 +92,8 @@ class Judgement:
     waits: tuple[ast.AST, ...] = ()
     #: questions about files that rank 0 is to be asked for all
     questions: tuple[ast.AST, ...] = ()
+    #: variables by their texts, and calls, of which the other ranks must be given what rank 0 has made: a file need not give the same
+    made_first: tuple[made_first.Given, ...] = ()
     #: rank 0 decides by numbers of its own part of the training's samples
     by_part: bool = False
     #: the program that was executed: the one asked for, or one of equal texts, whose nodes these are
@@ -149,8 +152,8 @@ def judged(
     own = assumed.own_totals(case)
     return Judgement(
         found, sentences, own, _means(case), assumed.drawn(case), trains, totals.over_weights(case), bent.operands(case),
-        chosen.draws(case), files.waits(case), files.overtaken(case), any(True for _ in totals.decided_by_part(case)), case.result.program,
-        assumed.drawn(case, split=False), parted.together(case),
+        chosen.draws(case), files.waits(case), files.overtaken(case), made_first.given(case.result),
+        any(True for _ in totals.decided_by_part(case)), case.result.program, assumed.drawn(case, split=False), parted.together(case),
     )  # fmt: skip
 
 

@@ -30,8 +30,7 @@ from dpmigrate.execution.values import (
     const,
     known,
 )
-from dpmigrate.judge import comparing, file_order, left_on_cpu, moved_in_part, overtaken, shared_files, shown, workers
-from dpmigrate.judge.cached import cached, hands_out, undivided
+from dpmigrate.judge import comparing, file_order, left_on_cpu, made_first, moved_in_part, overtaken, shared_files, shown, workers
 from dpmigrate.judge.given import multiplied
 from dpmigrate.judge.handling import Handling
 from dpmigrate.judge.lying import Lying
@@ -90,6 +89,8 @@ class Judged(Wrapping, Handling, Lying):
         self.noted_files: dict[Location, frozenset[str]] = {}
         #: the questions about files, by their places
         self.asked_at: dict[str, ast.AST] = {}
+        #: what files give back that rank 0 writes in its turn
+        self.made_first = made_first.Notes()
         #: whether rank 0 may still be removing the folder that a call makes
         self.making_early = False
         #: the forms of paths
@@ -117,13 +118,14 @@ class Judged(Wrapping, Handling, Lying):
         shared_files.noted(self, callee, arguments, node, frame)
         file_order.noted(self, callee, arguments, node, frame)
         shown.noted(self, callee, node, frame)
+        made_first.noted(self, callee, arguments, node)
         before, self.sole = self.sole, len({self._kind(a) for a in callee if a != UNBOUND}) == 1
         result = super().call(callee, arguments, node, frame)
         self.sole = before
         if any(isinstance(a, Bound) and self._is_module(a.receiver) for a in callee):
             self.event("method of a module", node, frame, of=callee, gives=result)
         for function in dict.fromkeys(f for a in callee if (f := self._definition(a)) is not None):
-            result = undivided(self, result, function) if hands_out(function) else result
+            result = made_first.handed_out(self, result, function, node)
         result = left_on_cpu.moved(self, callee, arguments, result, node, frame)
         result = self._of_main(result, tuple(a.receiver for a in callee if isinstance(a, Method)), node)
         told = [a.receiver for a in callee if isinstance(a, Method) and a.name == "set_epoch"]
@@ -321,11 +323,8 @@ class Judged(Wrapping, Handling, Lying):
         """A test; in turn rank 0 makes and saves what the others load: all have the same then."""
         in_turn = self.heap.read(FIRST) == const(True)
         alive = super()._if(node, frame, None if in_turn else chain)
-        for target in cached(node) if in_turn else ():
-            at = self.location(target, frame)
-            held = self.heap.read(at) if at is not None else None
-            if at is not None and held:
-                self.heap.write(at, undivided(self, held, node))
+        if in_turn:
+            made_first.tested(self, node, frame)
         return alive
 
     def parting(self, condition: Value, node: ast.AST) -> Parting | None:

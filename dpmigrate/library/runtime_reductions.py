@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from dpmigrate.execution import derivation, placements
 from dpmigrate.execution.joins import join
+from dpmigrate.execution.objects import KEYS
 from dpmigrate.execution.placements import Kind, Placement
 from dpmigrate.execution.values import (
     NOTHING,
@@ -142,6 +143,9 @@ def _uniform_in(site: Site, v: Value, *, longer: bool = True) -> Value:
     found: list[Value] = []
     for atom in v:
         made = site.m.object(atom)
+        if isinstance(atom, Items):
+            found.append(items([_uniform_in(site, i, longer=longer) for i in atom.items]))
+            continue
         if made is None or made.kind not in ("list", "dict"):
             found.append(_uniform((atom,)))
             continue
@@ -151,7 +155,7 @@ def _uniform_in(site: Site, v: Value, *, longer: bool = True) -> Value:
             inner = _uniform_in(site, site.m.bound(held), longer=longer)
             if longer and isinstance(name, int):
                 site.m.heap.widen((new.number, "*"), inner)
-            elif name == "*" or isinstance(name, Const | int):
+            elif name == "*" or isinstance(name, Const | int) or (name == KEYS and not longer):
                 site.m.heap.widen((new.number, name), inner)
         found.append(value(Ref(new.number)))
     return join(*found)

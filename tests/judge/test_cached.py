@@ -10,7 +10,7 @@ from dpmigrate.judge import faults
 from tests.judge.trained import result
 
 _BEFORE = """\
-import os, pickle
+import json, os, pickle, yaml
 from pathlib import Path
 path, other = Path('rows.npy'), Path('more.npy')
 def make():
@@ -41,11 +41,12 @@ def _either(load: str, save: str, test: str = "path.exists()") -> str:
     ("load", "save"),
     [
         pytest.param("rows = torch.load(path)", "ddp.save(rows, path)", id="torch"),
-        pytest.param("rows = np.load(path).tolist()", "np.save(path, np.asarray(rows))", id="another form"),
-        pytest.param("rows = list(np.load(path))", "np.save(path, rows)\nprint(len(rows))", id="shown"),
+        pytest.param("rows = torch.from_numpy(np.load(path))", "rows = torch.ones(3)\nnp.save(path, rows.numpy())", id="another form"),
+        pytest.param("rows = np.load(path)", "rows = np.arange(3)\nnp.save(path, rows)\nprint(len(rows))", id="shown"),
+        pytest.param("rows = json.load(open(path))", "json.dump(rows, open(path, 'w'))", id="a list in JSON"),
         pytest.param("with open(path, 'rb') as f:\n    rows = pickle.load(f)", "with open(path, 'wb') as f:\n    pickle.dump(rows, f)", id="open files"),
         pytest.param("rows = pickle.load(open(path, 'rb'))", "pickle.dump(rows, path.open('wb'))", id="files that are opened there"),
-        pytest.param("rows = np.load(path)\nmore = np.load(other)", "more = make()\nnp.save(path, rows)\nnp.save(other, more)", id="two"),
+        pytest.param("rows = torch.load(path)\nmore = torch.load(other)", "more = make()\nddp.save(rows, path)\nddp.save(more, other)", id="two"),
         pytest.param("rows, more = torch.load(path)", "more = make()\nddp.save((rows, more), path)", id="a tuple"),
         pytest.param("rows, more = torch.load(path)", "more = make()\nddp.save([rows, more], path)", id="a list"),
     ],
@@ -72,6 +73,13 @@ def test_whoever_made_it(load: str, save: str) -> None:
         pytest.param("for rows in torch.load(path):\n    break", "ddp.save(rows, path)", id="one of them"),
         pytest.param("rows = os.fspath(path)", "ddp.save(rows, path)", id="nothing is loaded"),
         pytest.param("rows = torch.load(path)", "pass", id="nothing is saved"),
+        pytest.param("rows = np.load(path)", "np.save(path, rows)", id="a list comes back as an array"),
+        pytest.param("rows = np.load(path).tolist()", "np.save(path, np.asarray(rows, np.float32))", id="rounded"),
+        pytest.param("rows = json.load(open(path))", "rows = {1: 2}\njson.dump(rows, open(path, 'w'))", id="keys of JSON are texts"),
+        pytest.param("rows = json.load(open(path))", "rows = [(1, 2)]\njson.dump(rows, open(path, 'w'))", id="tuples come back as lists"),
+        pytest.param("rows = np.loadtxt(path)", "rows = np.ones(3) / 3\nnp.savetxt(path, rows)", id="numbers of a text are rounded"),
+        pytest.param("rows = yaml.safe_load(open(path))", "yaml.safe_dump(rows, open(path, 'w'))", id="no table has the format"),
+        pytest.param("rows = json.load(open(path))", "pickle.dump(rows, open(path, 'wb'))", id="two formats"),
     ],
 )
 def test_who_made_it_matters(load: str, save: str) -> None:
