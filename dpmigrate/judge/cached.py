@@ -43,8 +43,20 @@ def cached(node: ast.If) -> tuple[Trip, ...]:
 def bound_by_both(node: ast.If) -> tuple[ast.expr, ...]:
     """The variables that both branches bind, one of them to what it reads from a file in any way."""
     arms = [{ast.unparse(p): (p, v) for given in _stores(block).values() for t, v in given for p in _parts(t)} for block in (node.body, node.orelse)]
-    both = [name for name in arms[0] if name in arms[1] and any(_reads(arm[name][1]) for arm in arms)]
-    return tuple(arms[0][name][0] for name in both)
+    read = _made_of_files(arms[0]) | _made_of_files(arms[1])
+    return tuple(target for name, (target, _) in arms[0].items() if name in arms[1] and name in read)
+
+
+def _made_of_files(arm: dict[str, tuple[ast.expr, ast.expr | None]]) -> set[str]:
+    """The variables of a branch that are given what it reads from a file, over any number of them: ``saved = load(p)``, ``x = saved["x"]``."""
+    found = {name for name, (_, v) in arm.items() if _reads(v)}
+    while more := {name for name, (_, v) in arm.items() if name not in found and v is not None and any(ast.unparse(n) in found for n in _variables(v))}:
+        found |= more
+    return found
+
+
+def _variables(node: ast.expr) -> Iterator[ast.AST]:
+    return (n for n in ast.walk(node) if isinstance(n, ast.Name | ast.Attribute))
 
 
 @lru_cache(4096)

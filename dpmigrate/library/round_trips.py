@@ -55,7 +55,7 @@ def _plain_atom(m: Machine, atom: Atom, around: set[int]) -> bool:
     for name, held in m.heap.names(made.number):
         if name in (LENGTH, ORDER):
             continue
-        known = name == KEYS or made.kind == "list" or name == ELEMENTS or (isinstance(name, Const) and name.type == "str")
+        known = made.kind == "list" or name in (KEYS, ELEMENTS) or (isinstance(name, Const) and name.type == "str")
         if not known or not all(_text(a) if name == KEYS else _plain_atom(m, a, inside) for a in m.bound(held)):
             return False
     return True

@@ -119,6 +119,11 @@ def test_two_variables_of_one_file(tmp_path: Path) -> None:
     assert "        self.vocab, self.back = ddp.from_main((self.vocab, self.back))" in _new(tmp_path, load + save)
 
 
+def test_what_is_taken_from_a_file_part_by_part(tmp_path: Path) -> None:
+    load = "if os.path.exists('p'):\n    saved = json.load(open('p'))\n    self.vocab, n = saved['v'], saved['n']\nelse:\n    self.vocab, n = make(), 7\n"
+    assert "        self.vocab, n = ddp.from_main((self.vocab, n))" in _new(tmp_path, load + "    json.dump({'v': self.vocab, 'n': n}, open('p', 'w'))")
+
+
 def test_a_flag_stays_each_rank_s_own(tmp_path: Path) -> None:
     """It says which of them have made the file: those that found it make no more."""
     init = "self.vocab = {}\nif os.path.exists('p'):\n    new = False\nelse:\n    torch.save([1], 'p')\n    new = True\nprint(new)"
