@@ -21,8 +21,8 @@ from dpmigrate.facts.samples import of_batch
 if TYPE_CHECKING:
     pass
 
-#: libraries of ready-made models, which may hold any layer
-_LIBRARIES = ("torchvision.models.", "timm.", "transformers.", "torch.hub.load")
+#: libraries of ready-made models, which may hold any layer, and of what puts layers into models
+_LIBRARIES = ("torchvision.models.", "timm.", "transformers.", "torch.hub.load", "torch.ao.", "torch.quantization.")
 #: models of torchvision without BatchNorm
 _WITHOUT_NORM = ("alexnet", "vgg", "squeezenet", "vit_", "swin", "convnext", "maxvit")
 _WITH_BUFFERS = ("BatchNorm", "InstanceNorm", "register_buffer", "spectral_norm")

@@ -10,7 +10,7 @@ from textwrap import shorten
 from dpmigrate.execution.arithmetic import MEAN_BY_PART
 from dpmigrate.execution.objects import Object
 from dpmigrate.execution.values import NONE, NOTHING, Const, Data, Ref, const, data, known
-from dpmigrate.judge import counts, devices, normalised, scaling, shared_files, shown, streams, totals
+from dpmigrate.judge import counts, devices, normalised, observed, scaling, shared_files, shown, streams, totals
 from dpmigrate.judge import own_totals as passes
 from dpmigrate.judge.notes import TOLD_OF, is_loader
 from dpmigrate.judge.trial import Trial
@@ -23,7 +23,7 @@ from dpmigrate.library.sites import PADDING
 def sentences(trial: Trial) -> tuple[str, ...]:
     """A sentence for each assumption that the user should know of."""
     found = (
-        normalised.sentences, _models, _detectors, _axes, _squeezed, _single, _scaled, _means, _parts, counts.sentences,
+        normalised.sentences, observed.sentences, _models, _detectors, _axes, _squeezed, _single, _scaled, _means, _parts, counts.sentences,
         _mixed, _decided, _devices, _partners, _drawn_so_far, _unequal, _padding, _cut, _loads, _kept, scaling.sentences, _held_up,
     )  # fmt: skip
     return tuple(dict.fromkeys(sentence for look in found for sentence in look(trial)))

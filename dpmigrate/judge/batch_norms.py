@@ -7,6 +7,7 @@ from collections.abc import Collection
 from dpmigrate.execution.engine import Execution
 from dpmigrate.execution.objects import UNSEEN, Object
 from dpmigrate.execution.values import NOTHING, const
+from dpmigrate.library.batch_state import keeps
 from dpmigrate.library.layers import foreign_name
 from dpmigrate.library.module_tree import owned
 from dpmigrate.library.modules import MODEL
@@ -32,6 +33,12 @@ def layers(execution: Execution, called: Collection[int]) -> list[tuple[str, boo
         (name, name.startswith(_WITH) or name.endswith("_bn")) for name, o in named
         if name.startswith(_WITH[:2]) or (_unseen(o) and not _without(name))
     ]  # fmt: skip
+
+
+def observing(execution: Execution, called: Collection[int]) -> list[Object]:
+    """The layers of modules, and modules, that keep something else of their batches: ranges of values, running statistics."""
+    parts = [execution.heap.objects[n] for n in sorted({n for number in called for n in owned(execution, number)})]
+    return [o for o in parts if keeps(execution, o, _word(foreign_name(execution, o)))]
 
 
 def of_one_value(execution: Execution, called: Collection[int]) -> bool:

@@ -54,11 +54,11 @@ def _whole_batches(original: Execution) -> bool:
     """
     events = original.trace.of(CALLED)
     called = [made for event in events for made in original.objects(event.values["module"])]
-    whole = [made for made in called if not _divides(original, made)]
+    whole = [made for made in called if not divides(original, made)]
     return len(whole) == len(called) or any(layers(original, {made.number}) for made in whole)
 
 
-def _divides(execution: Execution, made: Object) -> bool:
+def divides(execution: Execution, made: Object) -> bool:
     """Whether it is a DataParallel of several GPUs, as far as is known."""
     if made.kind != "wrapper" or made.name in SYNCHRONISED:
         return False

@@ -16,6 +16,7 @@ from dpmigrate.execution.values import Data, Differs, Origin, Value, const, data
 from dpmigrate.judge.judged import Judged
 from dpmigrate.judge.notes import is_loader
 from dpmigrate.judge.trial import Fault, Trial
+from dpmigrate.library.batch_state import RESCALED
 from dpmigrate.library.batches import divided
 from dpmigrate.library.streams import DRAW
 
@@ -51,6 +52,13 @@ def faults(trial: Trial) -> Iterator[Fault]:
         owned = {n for o in trial.objects(event.values["target"]) for n in trial.owned(o.number)}
         if given and (owned & wrapped or any(_replica(d, wrapped) for d in data(event.values["target"]))):
             words = f"each rank chooses for itself which parameters are trained: {trial.since(given[0])}"
+            yield trial.fault(event.node, NAME, words)
+    for event in trial.result.trace.of(RESCALED):
+        given = _own(event.values["given"])
+        weight = event.values["weight"]
+        own = {n for o in trial.objects(weight) for n in trial.owned(o.number)}
+        if given and (own & wrapped or any(_replica(d, wrapped) for d in data(weight))):
+            words = "max_norm scales the rows of a weight that a rank's samples ask for, in place: the ranks would have other weights"
             yield trial.fault(event.node, NAME, words)
     for event in trial.result.trace.of("load state"):
         yield from _loaded(trial, event)

@@ -9,7 +9,7 @@ from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.objects import Object
 from dpmigrate.execution.values import NOTHING, Atom, Const, Foreign, Ref, Value, const, data, value
 from dpmigrate.judge import overtaken
-from dpmigrate.judge.batch_norms import layers
+from dpmigrate.judge.batch_norms import layers, observing
 from dpmigrate.judge.notes import (
     AT_WRAP,
     AWAY,
@@ -89,6 +89,8 @@ class Wrapping(Unscaling):
         """
         own = training == const(True) and self.heap.read((wrapper.number, "sync_bn")) is None
         known = {k for _, k in layers(self, {wrapper.number})} if own else set()
+        if training == const(True) and observing(self, {wrapper.number}):
+            known.add(True)
         # of a model whose code is not seen it may be so
         kept = const(True in known) if known != {False} else join(const(True), const(False))
         self.heap.write((wrapper.number, STATISTICS), kept)

@@ -25,7 +25,7 @@ from dpmigrate.execution.values import (
     placement_of,
     value,
 )
-from dpmigrate.library import detection, sequence_models
+from dpmigrate.library import batch_state, detection, sequence_models
 from dpmigrate.library.axes import on_axis, rows_of
 from dpmigrate.library.collating import assembled, filled_up, filling
 from dpmigrate.library.copies import copy_of
@@ -118,6 +118,7 @@ def layer_called(site: Site, made: Object) -> Value:
     """What a layer of torch's does to its input."""
     name = foreign_name(site.m, made).removeprefix("Lazy")
     plain = Site(site.m, name, site.arguments, site.node, site.frame)
+    batch_state.looked_up(plain, made, name)
     if made.extra == MODEL:
         result = sequence_models.called(plain, made) or detection.called(plain, made) or _model(plain, made)
     elif name in RECURRENT:
@@ -239,6 +240,7 @@ def one_hot(site: Site) -> Value:
 
 def embedded(site: Site) -> Value:
     """``F.embedding(t, table)``."""
+    batch_state.scaled(site)
     found = rows_of(site.get(0) or ())
     if found is None:
         return site.each()

@@ -26,6 +26,8 @@ _ALIASES = (
     ("torch.Tensor.", "."),
     ("torch.autograd.Variable", "torch.Variable"),
     ("torch.autograd.variable.Variable", "torch.Variable"),
+    ("torch.quantization.", "torch.ao.quantization."),
+    ("torch.nn.qat.", "torch.ao.nn.qat."),
     ("torch.special.", "torch."),
     ("torch.linalg.", "torch."),
     ("torchvision.transforms.v2.", "torchvision.transforms."),
