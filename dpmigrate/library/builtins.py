@@ -273,7 +273,7 @@ bool(x.max() > 0)
         prefixed(
             "builtins.",
             """
-callable locals slice object memoryview help eval exec compile
+locals slice object memoryview help eval exec compile
 """,
         ),
         uniform,

@@ -13,10 +13,12 @@ from dpmigrate.execution.values import (
     RESULTS,
     SETTING,
     Atom,
+    Bound,
     Const,
     Data,
     Foreign,
     Items,
+    Method,
     Ref,
     Value,
     const,
@@ -25,6 +27,7 @@ from dpmigrate.execution.values import (
 )
 from dpmigrate.library.effects import uniform
 from dpmigrate.library.layer_table import derives
+from dpmigrate.library.module_tree import MODULES
 from dpmigrate.library.public_attributes import BASES_BY_NAME
 from dpmigrate.library.sites import Row, Site
 
@@ -234,6 +237,28 @@ def _derives(site: Site, atom: Atom, base: object) -> bool | None:
     return None if made.kind in ("opaque", "any") else False
 
 
+def is_callable(site: Site) -> Value:
+    """``callable(x)``: known of functions, classes and modules, and of what is plainly data."""
+    owner = site.get(0) or NOTHING
+    answers = {_callable(site, a) for a in owner}
+    if None not in answers and len(answers) == 1:
+        return const(answers.pop())
+    return divergence.whichever(SETTING, owner)
+
+
+def _callable(site: Site, atom: Atom) -> bool | None:
+    made = site.m.object(atom)
+    if made is not None:
+        if made.kind in _LITERALS:
+            return False
+        called = made.kind in ("function", "class") or bool(site.m.kinds(made) & MODULES) or site.m.method_of(made, "__call__") is not None
+        return True if called else None
+    if isinstance(atom, Bound | Method):
+        return True
+    plain = isinstance(atom, Const | Items) or (isinstance(atom, Data) and atom.kind in ("tensor", "number", "text"))
+    return False if plain else None
+
+
 def type_of(site: Site) -> Value:
     """``type(x)``."""
     site.event("class read", of=site.get(0) or NOTHING)
@@ -252,6 +277,7 @@ ROWS = (
     Row("builtins.hasattr", has_attribute, source=_DOC),
     Row("builtins.isinstance", is_instance, source=_DOC),
     Row("builtins.issubclass", is_subclass, source=_DOC),
+    Row("builtins.callable", is_callable, source=_DOC),
     Row("builtins.type", type_of, source=_DOC),
     Row("builtins.dir", names_of, source=_DOC),
 )

@@ -198,6 +198,11 @@ PROGRAMS: dict[str, tuple[str, str]] = {
     "star-arguments": ("def f(a, *b, c=0, **d): return (a, b, c, d)\nx = f(1, 2, 3, c=4, e=5)\np, q, r, s = x\nt = q[1]\nu = s['e']\nargs = [7, 8]\nkw = {'c': 9}\nv = f(*args, **kw)\nw = v[1][0]\ny = v[2]\n", "p r t u w y"),
     "keyword-only and positional-only": ("def f(a, /, b, *, c=3): return a * 100 + b * 10 + c\nx = f(1, 2)\ny = f(1, b=2, c=4)\n", "x y"),
     "defaults are kept": ("def f(x, acc=[]):\n    acc.append(x)\n    return len(acc)\na = f(1)\nb = f(2)\n", "a b"),
+    "callable": (
+        "class C:\n    def __call__(self): return 1\ndef f(): return 2\ndef g(v):\n    return v() if callable(v) else v\n"
+        "x = g(f)\ny = g(lambda: 3)\nz = g(4)\nw = g('b')\nu = g(C())\nt = callable([1])\ns = callable('a'.upper)\nr = callable(C)\nq = callable((1, f))\n",
+        "x y z w u t r q",
+    ),
     "getattr and setattr": ("class C: pass\nc = C()\nsetattr(c, 'k', 3)\nx = getattr(c, 'k')\ny = getattr(c, 'missing', 7)\nfor n in ('p', 'q'):\n    setattr(c, n, n)\nz = c.q\nh = hasattr(c, 'k')\n", "x z h"),
     "registries": (
         "MODELS = {}\ndef register(name):\n    def deco(cls):\n        MODELS[name] = cls\n        return cls\n    return deco\n@register('a')\nclass A:\n    def f(self): return 'fa'\n@register('b')\nclass B:\n    def f(self): return 'fb'\nx = MODELS['b']().f()\nn = len(MODELS)\n",
