@@ -315,10 +315,13 @@ def _shown(script: Script, shown: migration.Judged | migration.Shown) -> bool:
     made = [n for n in shown.made_first if n not in script.shown_made]
     script.shown_draws += draws
     script.shown_made += made
+    known = {(b.node, b.name) for b in script.shown_buffers}
+    buffers = [b for b in shown.buffers if (b.node, b.name) not in known]
+    script.shown_buffers += buffers
     if isinstance(shown, migration.Judged):
         if script.shown_steering is None and shown.judgement.by_part:
             script.shown_steering = True
-        return bool(draws or made)
+        return bool(draws or made or buffers)
     wraps = {w: words for w, words in shown.wraps if w not in script.shown_unused}
     calls = [c for c in shown.over_weights if c not in script.shown_over_weights]
     waits = [s for s in shown.waits if s not in script.shown_waits]
@@ -329,7 +332,7 @@ def _shown(script: Script, shown: migration.Judged | migration.Shown) -> bool:
     script.shown_waits += waits
     script.shown_questions += questions
     script.quieted |= shown.loud
-    told = bool(wraps or calls or quieted or draws or waits or questions or made)
+    told = bool(wraps or calls or quieted or draws or waits or questions or made or buffers)
     if not told and script.shown_steering is None:  # what was told before may be enough
         script.shown_steering = True
     return told

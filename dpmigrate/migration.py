@@ -18,6 +18,7 @@ from dpmigrate.program import Part, Program, placed
 from dpmigrate.source import Source
 
 if TYPE_CHECKING:
+    from dpmigrate.facts.buffers import Update
     from dpmigrate.facts.script import Script
     from dpmigrate.facts.wraps import Wrap
     from dpmigrate.judge import Fault, Judgement
@@ -43,7 +44,7 @@ BY_DEFAULT = "Shown to be right for the defaults of the options"
 
 
 class Judged(dict[Part, str]):
-    """The new texts of a program, with what the judge says of them; ``bent``, ``draws`` and ``made_first`` as in ``Shown``."""
+    """The new texts of a program, with what the judge says of them; ``bent``, ``draws``, ``made_first`` and ``buffers`` as in ``Shown``."""
 
     def __init__(self, texts: Texts, judgement: Judgement, shown: Shown) -> None:
         super().__init__(texts)
@@ -51,6 +52,7 @@ class Judged(dict[Part, str]):
         self.bent = shown.bent
         self.draws = shown.draws
         self.made_first = shown.made_first
+        self.buffers = shown.buffers
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +64,8 @@ class Shown(Problem):
     ``by_default``: whether what a loss is a function of is that of the options' defaults; ``draws``: tests by a draw of each rank's own, by which a step
     makes one thing or another of its batch; ``waits``: statements before which the ranks must wait for each other, since one of them changes files
     that the others read; ``questions``: calls that ask for files and of which all ranks must have rank 0's answer; ``made_first``: calls that
-    give what rank 0 has made and must give to the others, and places of variables that hold it, with their texts; ``judgement``: what the judge says of
-    it, if it came to be asked.
+    give what rank 0 has made and must give to the others, and places of variables that hold it, with their texts; ``buffers``: what gives buffers
+    something of a rank's own part of the batches; ``judgement``: what the judge says of it, if it came to be asked.
     """
 
     wraps: tuple[tuple[Wrap, str], ...] = ()
@@ -76,6 +78,7 @@ class Shown(Problem):
     waits: tuple[ast.stmt, ...] = ()
     questions: tuple[ast.expr, ...] = ()
     made_first: tuple[tuple[ast.expr, str], ...] = ()
+    buffers: tuple[Update, ...] = ()
     judgement: Judgement | None = None
 
 
@@ -211,6 +214,7 @@ def _shown(script: Script, message: str, *judgements: Judgement) -> Shown:
     waits: dict[ast.stmt, None] = {}
     questions: dict[ast.expr, None] = {}
     made: dict[tuple[ast.expr, str], None] = {}
+    buffers: dict[tuple[ast.stmt, str], Update] = {}
     for j in judgements:
         if j.program is None:  # the execution ended early
             continue
@@ -223,23 +227,19 @@ def _shown(script: Script, message: str, *judgements: Judgement) -> Shown:
         questions |= {found[n]: None for n in j.questions if n in found}
         made |= {(found[n], text): None for n, text in j.made_first if n in found}
         waits |= dict.fromkeys(_statements(script, j.program, j.waits) if j.waits else ())
+        buffers |= {(b.node, b.name): b for b in _buffers(script.program, j)}
     loud = any(_of_gradients(f.node, script.ddp) for j in judgements for f in j.faults)
     coupled = any(f.invariant in (judge.COUPLED, judge.APART) for j in judgements for f in j.faults)
     return Shown(
         message, loud=loud, coupled=coupled, over_weights=tuple(n for n in calls if isinstance(n, ast.Call)), bent=tuple(there.items()),
-        draws=tuple(draws), waits=tuple(waits), questions=tuple(questions), made_first=tuple(made), judgement=judgements[0],
+        draws=tuple(draws), waits=tuple(waits), questions=tuple(questions), made_first=tuple(made),
+        buffers=tuple(buffers.values()), judgement=judgements[0],
     )  # fmt: skip
 
 
 def _statements(script: Script, result: Program, nodes: Iterable[ast.AST]) -> Iterator[ast.stmt]:
     """The statements of the program that those of a result were: whole, with the tests and loops in whose heads the nodes stand."""
-    program = script.program
-    lines: dict[str, ast.stmt] = {}
-    for n in (n for p in program.parts for n in ast.walk(p.tree) if isinstance(n, ast.stmt)):
-        last = n.end_lineno or n.lineno
-        inner = [s.lineno for name in ("body", "orelse", "handlers", "finalbody") for s in getattr(n, name, ())]
-        for line in range(n.lineno, min([last, *(i - 1 for i in inner)]) + 1):
-            lines.setdefault(program.place(line), n)
+    lines = _by_place(script.program)
     turns = [n for p in result.parts for n in ast.walk(p.tree) if isinstance(n, ast.With) and _in_turn(n)]
     for node in nodes:
         line = getattr(node, "lineno", 0)
@@ -250,6 +250,32 @@ def _statements(script: Script, result: Program, nodes: Iterable[ast.AST]) -> It
             found = above  # it may be an elif
         if found is not None:
             yield script.outside_of_loops(found)
+
+
+def _by_place(program: Program) -> dict[str, ast.stmt]:
+    """The statements of a program by the places of their heads."""
+    lines: dict[str, ast.stmt] = {}
+    for n in (n for p in program.parts for n in ast.walk(p.tree) if isinstance(n, ast.stmt)):
+        last = n.end_lineno or n.lineno
+        inner = [s.lineno for name in ("body", "orelse", "handlers", "finalbody") for s in getattr(n, name, ())]
+        for line in range(n.lineno, min([last, *(i - 1 for i in inner)]) + 1):
+            lines.setdefault(program.place(line), n)
+    return lines
+
+
+def _buffers(program: Program, judgement: Judgement) -> Iterator[Update]:
+    """What gives buffers something of a rank's own, by the statements and classes of the program."""
+    from dpmigrate.facts.buffers import Update
+
+    result = judgement.program
+    if result is None or not judgement.buffers:
+        return
+    lines = _by_place(program)
+    for b in judgement.buffers:
+        nodes = [stmt for n in b.nodes if (stmt := lines.get(result.place(n.lineno))) is not None]
+        cls = lines.get(result.place(b.cls.lineno)) if b.cls is not None else None
+        if nodes:
+            yield Update(nodes[0], cls if isinstance(cls, ast.ClassDef) else None, b.name, not b.wrapped, own=frozenset(nodes))
 
 
 def _in_turn(block: ast.With) -> bool:

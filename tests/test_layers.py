@@ -142,7 +142,7 @@ ROOMS = {
     "absent": ("reading",),
     "programs": ("reading",),
     "originals": ("contract", "program"),
-    "migration": ("alive", "contract", "edit", "facts.script", "facts.wraps", "judge", "model", "originals", "program", "result", "rewrite", "source"),
+    "migration": ("alive", "contract", "edit", "facts.buffers", "facts.script", "facts.wraps", "judge", "model", "originals", "program", "result", "rewrite", "source"),
     "plans": ("interrupts", "model", "started", "transaction", "writing"),
     "importers": ("linking", "model", "plans", "programs", "reading", "source", "started", "walk"),
     "starts": ("model", "reading", "started"),

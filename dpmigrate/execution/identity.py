@@ -24,7 +24,7 @@ VIEWS = frozenset((
 #: functions and methods that may do so
 _ALIASES = frozenset((
     "chunk", "split", "unbind", "swapaxes", "movedim", "unfold", "from_numpy", "asarray", "as_tensor",
-    "cuda", "type", "float", "double", "half",
+    "cuda", "type", "float", "double", "half", "Buffer",
 ))  # fmt: skip
 #: attributes that do
 VIEWED = ("data", "T", "mT")

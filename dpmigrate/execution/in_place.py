@@ -17,11 +17,11 @@ from dpmigrate.execution.identity import (
     the_same,
     written,
 )
-from dpmigrate.execution.joins import join
+from dpmigrate.execution.joins import gradient_join, join
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.objects import Location, Object
 from dpmigrate.execution.placements import Kind, Placement
-from dpmigrate.execution.values import NOTHING, Const, Data, Origin, Setting, Value, data, placement_of
+from dpmigrate.execution.values import NOTHING, Const, Data, Setting, Value, data, placement_of
 
 
 class InPlaceParts(FrameParts):
@@ -144,13 +144,20 @@ class InPlaceParts(FrameParts):
 
 
 def _partly(held: Value, new: Value) -> Value:
-    """What a tensor is of which a part is written."""
-    written = placement_of(new)
-    return tuple(
-        a._replace(placement=joined_in(a.placement, written), origin=_since(a, new))
-        if isinstance(a, Data)
-        else a
-        for a in held
+    """What a tensor is of which a part is written: it is made of what is written as well, and a gradient goes there."""
+    written, given = placement_of(new), data(new)
+    return tuple(_with_part(a, written, given) if isinstance(a, Data) else a for a in held)
+
+
+def _with_part(a: Data, written: Placement, given: list[Data]) -> Data:
+    return a._replace(
+        placement=joined_in(a.placement, written),
+        origin=next((d.origin for d in given if d.origin is not None), a.origin),
+        gradient=gradient_join(a.gradient, *(d.gradient for d in given)),
+        sources=a.sources.union(*(d.sources for d in given)),
+        reached=a.reached.union(*(d.reached for d in given)),
+        marks=a.marks.union(*(d.marks for d in given)),
+        bent=a.bent.union(*(d.bent for d in given)),
     )
 
 
@@ -168,10 +175,6 @@ def joined_in(held: Placement, written: Placement) -> Placement:
     """How a tensor lies of which a part lies otherwise."""
     both = placements.join(held, written)
     return both if both.kind is not Kind.UNKNOWN or Kind.UNKNOWN in (held.kind, written.kind) else placements.PER_RANK
-
-
-def _since(a: Data, new: Value) -> Origin | None:
-    return next((d.origin for d in data(new) if d.origin is not None), a.origin)
 
 
 def holds_elements(v: Value) -> bool:

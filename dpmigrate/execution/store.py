@@ -15,6 +15,7 @@ from typing import NamedTuple
 from dpmigrate.execution import identity
 from dpmigrate.execution.joins import join
 from dpmigrate.execution.objects import EXISTS, FIELDS, SCOPES, Delta, Location, Object
+from dpmigrate.execution.placements import EQUAL
 from dpmigrate.execution.values import (
     NOTHING,
     SETTING,
@@ -22,6 +23,7 @@ from dpmigrate.execution.values import (
     Atom,
     Const,
     Data,
+    Differs,
     Items,
     Method,
     Ref,
@@ -109,6 +111,10 @@ class Store:
         self.at: ast.AST | None = None
         #: how many times outcomes of branches that make different objects were joined
         self.joined = 0
+        #: places of which each value is noted that differs between ranks, by the statement that stored it
+        self.noted: dict[Location, dict[ast.AST | None, dict[Atom, None]]] = {}
+        #: tensors that make each place such a one in which they are stored
+        self.to_note: set[int] = set()
 
     # ------------------------------------------------------------ objects
 
@@ -212,6 +218,8 @@ class Store:
                 break
         if new and holds and type(new) is not Narrowed:
             new = self._identified(location, new)
+        if self.noted and new and location in self.noted and type(new) is not Narrowed:
+            self._note(location, new)
         store = self._store
         old = store.get(location)
         if type(new) is Narrowed and type(old) is not Narrowed and location in self._journals[-1]:
@@ -277,7 +285,17 @@ class Store:
                 known[location] = None
                 self._store[(-one, FIELDS)] = value(Const("int", len(known)))
         self._placed[location] = new
+        if self.to_note and not tensors.isdisjoint(self.to_note):
+            holder = self.objects.get(location[0])
+            if holder is not None and holder.kind not in SCOPES:
+                self.noted.setdefault(location, {})
         return new
+
+    def _note(self, location: Location, new: Value) -> None:
+        """Note what of a value differs between ranks, in a place of which that is wanted."""
+        own = [a for a in new if type(a) is Differs or (type(a) is Data and a.placement.kind not in EQUAL and not a.whole)]
+        if own:
+            self.noted[location].setdefault(self.at, {}).update(dict.fromkeys(own))
 
     def holders(self, tensor: int) -> list[Location]:
         """The places that have held a tensor."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 
 from dpmigrate.facts.modules import Modules
 from dpmigrate.facts.names import FunctionNode, of_self, position
@@ -18,21 +18,24 @@ _PARAMETERS = frozenset({"torch.nn.Parameter", "torch.nn.parameter.Parameter"})
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Update:
-    """A statement in a method that writes samples, or their number, into a buffer or a parameter of ``cls``.
+    """A statement that writes samples, or their number, into a buffer or a parameter of ``cls``, if the module is of a class of the program.
 
-    ``beside``: the module is none of a model's; ``idle``: training reads the value nowhere.
+    ``beside``: the module is none of a model's; ``idle``: training reads the value nowhere; ``outside``: no forward pass comes to the statement;
+    ``own``: all statements that do so, where an execution has shown them.
     """
 
     node: ast.stmt
-    cls: ast.ClassDef
+    cls: ast.ClassDef | None
     name: str
     beside: bool
     idle: bool = False
+    outside: bool = False
+    own: frozenset[ast.stmt] = frozenset()
 
 
-def updates(modules: Modules) -> list[Update]:
-    """The first such statement for each buffer."""
-    found: dict[tuple[ast.ClassDef, str], Update] = {}
+def updates(modules: Modules, shown: Iterable[Update] = ()) -> list[Update]:
+    """The first such statement for each buffer; ``shown`` are those of which an execution of the result says so, by whichever name the buffer is written."""
+    found: dict[tuple[ast.ClassDef | None, str], Update] = {}
     stores = list(_stores(modules))
     for cls, s in stores:
         name = _attribute(s.holder)
@@ -44,7 +47,36 @@ def updates(modules: Modules) -> list[Update]:
         owner = modules.names.cls(given)
         if owner in modules.classes and isinstance(given, ast.Attribute) and (name := _attribute(given)) in modules.registered(owner, "register_buffer"):
             found.setdefault((owner, name), Update(stmt, owner, name, owner not in modules.of_models))
+    for u in shown:
+        if not any(name == u.name and _related(modules, cls, u.cls) for cls, name in found) and not (u.beside and u.cls not in modules.classes):
+            found[u.cls, u.name] = _placed(modules, u)
     return sorted({u.node: u for u in found.values()}.values(), key=lambda u: position(u.node))
+
+
+def _related(modules: Modules, cls: ast.ClassDef | None, other: ast.ClassDef | None) -> bool:
+    """Whether a buffer of one class may be one of the other."""
+    bases = modules.roles.values.defs.bases
+    return cls is other or (cls is not None and other is not None and (cls in bases(other) or other in bases(cls)))
+
+
+def _placed(modules: Modules, u: Update) -> Update:
+    """A statement that was shown, with what the program's text says of it."""
+    outside = modules.names.function(u.node) not in modules.entered
+    own = {u.node, *u.own}
+    idle = u.cls is not None and _idle(modules, u.cls, u.name, u.beside, own | {*_naming(modules, u.name, own)})
+    return replace(u, idle=idle, outside=outside)
+
+
+def _naming(modules: Modules, name: str, own: set[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements that give a buffer another name by which it is only written: ``mean = self.mean; mean.mul_(0.9).add_(x)``."""
+    names = modules.names
+    for read in names.attributes(name):
+        stmt = names.statement(read)
+        if isinstance(stmt, ast.Assign) and len(stmt.targets) == 1 and isinstance(target := stmt.targets[0], ast.Name):
+            function = names.function(stmt)
+            loads = [n for n in walk(function) if isinstance(n, ast.Name) and n.id == target.id and isinstance(n.ctx, ast.Load)]
+            if loads and all(names.statement(n) in own for n in loads):
+                yield stmt
 
 
 def parameters_set(modules: Modules) -> list[Update]:

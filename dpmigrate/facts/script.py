@@ -10,6 +10,7 @@ from functools import cached_property
 
 from dpmigrate.contract import ALIAS, BARE, MODULE
 from dpmigrate.facts import builds, counters, division, evaluation, launch, layers, losses, precision, ranks
+from dpmigrate.facts.buffers import Update
 from dpmigrate.facts.control import uniform
 from dpmigrate.facts.decisions import drawn
 from dpmigrate.facts.dormant import take_out
@@ -76,6 +77,8 @@ class Script:
         #: places of variables that hold what rank 0 has made and the others have loaded, with their texts, and calls that give it with '', as the
         #: result has shown
         self.shown_made: list[tuple[ast.expr, str]] = []
+        #: what gives buffers something of a rank's own part of the batches, as the result has shown
+        self.shown_buffers: list[Update] = []
         #: whether a result was not right, so that it is looked for numbers by which training goes (``moving``); False: with them it was not right
         self.shown_steering: bool | None = None
         #: what a loss takes of a rank's part of the batch and not of each sample, as the result has shown, each with the call of the runtime round it

@@ -18,6 +18,7 @@ from dpmigrate.judge import (
     backwards,
     bent,
     bound,
+    buffers,
     carried,
     chosen,
     classes,
@@ -50,6 +51,7 @@ from dpmigrate.judge import (
     wrapped,
 )
 from dpmigrate.judge.bent import Bent
+from dpmigrate.judge.buffers import Own
 from dpmigrate.judge.file_calls import SAVES, writes_by_mode
 from dpmigrate.judge.left_on_cpu import MOVED_BATCH, PASSED_IN, UNPACKED, all_moved, some_moved, tensor_on_cpu
 from dpmigrate.judge.lying import span
@@ -102,6 +104,8 @@ class Judgement:
     drawn_in_full: str = ""
     #: lines and columns at which the ranks do something together, to each of which all of them come, as far as each way there is known
     together: frozenset[tuple[int, int]] = frozenset()
+    #: statements by which buffers come to hold something of a rank's own part of the batches
+    buffers: tuple[Own, ...] = ()
 
     @property
     def doubts(self) -> tuple[str, ...]:
@@ -154,6 +158,7 @@ def judged(
         found, sentences, own, _means(case), assumed.drawn(case), trains, totals.over_weights(case), bent.operands(case),
         chosen.draws(case), files.waits(case), files.overtaken(case), made_first.given(case.result),
         any(True for _ in totals.decided_by_part(case)), case.result.program, assumed.drawn(case, split=False), parted.together(case),
+        buffers.of_one_rank(case),
     )  # fmt: skip
 
 
@@ -187,6 +192,7 @@ __all__ = [
     "Fault",
     "Judgement",
     "Lies",
+    "Own",
     "Trial",
     "all_lies",
     "all_moved",

@@ -77,6 +77,8 @@ def _like(site: Site, number: int) -> int:
     )
     new.root = root
     new.marks |= old.marks
+    for _, name in [at for at in site.m.heap.noted if at[0] == number]:
+        site.m.heap.noted.setdefault((new.number, name), {})
     if number in site.m.counted:
         counting.told(site.m, new, site.m.counted[number])
     return new.number

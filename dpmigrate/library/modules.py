@@ -224,19 +224,6 @@ def training(site: Site) -> Value:
     return held or (const(True) if made is not None and is_module(site.m, made) else SETTING)
 
 
-def tensor(site: Site) -> Value:
-    """A tensor that is the same on every rank: a buffer, an entry of a state."""
-    return value(Data("tensor", placements.UNIFORM))
-
-
-def tensors(site: Site) -> Value:
-    """The tensors of a state, with their names where asked for."""
-    each = (
-        items([SETTING, tensor(site)]) if site.word in ("items", "named_buffers") else tensor(site)
-    )
-    return site.m.listed([each], site.node, site.frame, exact=False)
-
-
 def named(site: Site) -> Value:
     """``model.__getattr__(name)``."""
     made = site.object
@@ -265,8 +252,6 @@ to cuda cpu float double half type share_memory compile bfloat16 to_empty
 modules named_modules get_submodule
 """), modules, source=DOC),
     Row(methods(_ANY, "children named_children"), children, source=DOC),
-    Row(methods(_ANY, "buffers named_buffers"), tensors, source=DOC),
-    Row(methods(_ANY, "get_buffer"), tensor, source=DOC),
     Row(methods(_ANY, "state_dict"), state, source=DOC),
     Row(methods(_ANY, "load_state_dict"), state_loaded, source=DOC),
     Row(methods(_ANY, "zero_grad"), gradients_cleared, source=DOC),
@@ -274,16 +259,14 @@ modules named_modules get_submodule
     Row(methods(_ANY, "reset_parameters"), drawn_again, source=DOC),
     Row(methods("wrapper|library_model", "__init__"), none, source=DOC),
     Row(methods(_ANY, "requires_grad_"), frozen, source=DOC),
-    Row(methods(_ANY, " ".join(REGISTERING)), registered, source=DOC),
+    Row(methods(_ANY, " ".join(n for n in REGISTERING if n != "register_buffer")), registered, source=DOC),
     Row(methods(_ANY, "apply"), applied, source=DOC),
     Row(methods(_ANY, """
 register_full_backward_hook register_forward_pre_hook register_backward_hook extra_repr __repr__ register_load_state_dict_post_hook
 """), uniform, source=DOC),
     Row("<module>.__getitem__ <module>.__iter__", part, source=DOC),
     Row(methods(_ANY, "__getattr__"), named, source=DOC),
-    Row("<state>.items <state>.values", tensors, source=DOC),
     Row("<state>.keys <state>.__len__ <state>.__iter__", uniform, source=DOC),
-    Row("<state>.__getitem__ <state>.pop <state>.get", tensor, source=DOC),
     Row("<state>.copy", same, source=DOC),
     Row("<state>.update <state>.__setitem__", none, source=DOC),
 )  # fmt: skip
@@ -297,7 +280,6 @@ weight_orig weight_g weight_v
 in_features out_features in_channels out_channels num_features kernel_size stride padding
 hidden_size num_layers device embedding_dim num_embeddings input_size momentum eps dtype
 """), uniform, source=DOC),
-    Row(methods("module", "running_mean running_var num_batches_tracked"), tensor, source=DOC),
 )  # fmt: skip
 KINDS = {
     "torch.nn.Module": frozenset({"module"}),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, cast
 from dpmigrate.library import (
     array_names,
     batches,
+    buffers,
     builtins,
     collections,
     command_line,
@@ -85,7 +86,7 @@ TABLES: tuple[ModuleType, ...] = (
     command_line, stdlib, processes,
     writers, databases, texts, numpy, torch_math, torch_linalg, torch_products, torch_more,
     torch_distributions,
-    torch_factories, torch_shapes, torch_sparse, torch_tensor, gradients, modules, hooks,
+    torch_factories, torch_shapes, torch_sparse, torch_tensor, gradients, modules, buffers, hooks,
     unseen_models, wrappers, losses, module_lists, torch_nn,
     torch_optim, torch_amp, torch_data, batches, torch_process, devices, distributed, runtime,
     runtime_reductions, streams, files, progress, trackers, transformers, vision, metrics,

@@ -47,6 +47,8 @@ def stored(site: Site) -> Value | None:
         placement = placements.PER_RANK
     flows = gradient_join(*(d.gradient for v in (owner, new) for d in data(v)))
     both = [owner, site.flat(new)]
+    if at.kind not in placements.EQUAL:  # where it is stored goes by the samples
+        both.append(site.flat(key))
     made = derivation.derived(word, placement, both, site.node, gradient=flows)
     site.m.write_in_place(target, made, site.node, site.frame)  # type: ignore[arg-type]
     return NONE

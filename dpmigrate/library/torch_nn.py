@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from dpmigrate.execution import placements
 from dpmigrate.execution.arguments import Arguments
-from dpmigrate.execution.values import NONE, NOTHING, Value, const
+from dpmigrate.execution.values import NONE, NOTHING, Value, const, placement_of
 from dpmigrate.library import streams
-from dpmigrate.library.effects import coupled, elementwise, same, unestablished
+from dpmigrate.library.effects import coupled, elementwise, filled, in_place, same, unestablished
 from dpmigrate.library.grids import by_channel, grid, normalised, pooled, prelu, sampled, weighted
 from dpmigrate.library.layer_examples import LAYER_EXAMPLES
 from dpmigrate.library.layer_table import BASES, LAYERS
@@ -43,6 +43,8 @@ def weights_drawn(site: Site) -> Value:
     if site.word.rstrip("_") not in _GIVEN:
         new = streams.drawn(site, "torch", weights)
         site.event("in place", target=weights, new=new)
+    elif placement_of(site.flat(site.get(1, "val") or NOTHING)).kind not in placements.EQUAL:
+        return in_place(filled)(site) or NONE
     return weights or NONE
 
 

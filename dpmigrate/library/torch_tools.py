@@ -72,8 +72,8 @@ torch.nn.utils.parametrizations.orthogonal torch.nn.utils.parametrize.register_p
 torch.nn.utils.parametrize.remove_parametrizations torch.nn.utils.prune.l1_unstructured
 torch.nn.utils.prune.random_unstructured torch.nn.utils.prune.ln_structured
 torch.nn.utils.prune.random_structured torch.nn.utils.prune.identity torch.nn.utils.prune.remove
-torch.nn.utils.prune.custom_from_mask torch.nn.utils.fuse_conv_bn_eval torch.nn.Buffer
-torch.nn.utils.fuse_linear_bn_eval torch.nn.parameter.Buffer torch.jit.freeze
+torch.nn.utils.prune.custom_from_mask torch.nn.utils.fuse_conv_bn_eval
+torch.nn.utils.fuse_linear_bn_eval torch.jit.freeze
 torch.jit.optimize_for_inference torch.jit.trace_module torch.jit.script_if_tracing
 torch.jit.ignore torch.jit.export torch.jit.unused torch.jit.interface
 torch.compiler.disable torch.compiler.allow_in_graph torch.compiler.compile

@@ -3,7 +3,9 @@
 ## What it finds
 A registered buffer that a method of the model, or of a loss module beside it, gives something of the batch: a queue of keys
 (`self.queue[:, i:j] = keys.t()`), running statistics of its own (`self.mean = 0.9 * self.mean + 0.1 * x.mean(0)`), a centre, a count of samples
-(`self.seen += len(x)`); a bank that an autograd function of the program brings up to date (`memory.index_copy_(0, y, x)` in its `backward`).
+(`self.seen += len(x)`); a bank that an autograd function of the program brings up to date (`memory.index_copy_(0, y, x)` in its `backward`). And one
+that the execution of the result shows to be written under another name (`part = self.proto[0]`, then `part += z.mean(0)`) or by the training itself (`model.proto += x.mean(0)`): of
+these `apply` speaks, not `check`.
 
 ## Why it matters
 DistributedDataParallel copies rank 0's buffers to all ranks at every forward in training. What the other ranks have written is lost: the queue holds
@@ -39,8 +41,8 @@ from dpmigrate.rules._base import Hit, rule
 @rule("DPM118", severity=Severity.BLOCKER)
 def buffer_of_one_rank(script: Script) -> Iterator[Hit]:
     advice = "let the update see the samples of all ranks: ddp.gather_all for rows, ddp.mean_all or ddp.sum_all for what is taken over the batch"
-    for u in updates(script.modules):
-        as_before = script.from_data_parallel and not u.beside
+    for u in updates(script.modules, script.shown_buffers):
+        as_before = script.from_data_parallel and not u.beside and not u.outside
         shown = Severity.WARNING if u.beside else Severity.NOTE
         severity = Severity.NOTE if as_before else shown if u.idle else Severity.BLOCKER
         before = ", as it was the first GPU's under DataParallel" if as_before else ""
