@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from dpmigrate.facts.loops import BatchLoop
 from dpmigrate.facts.names import FunctionNode, position
 from dpmigrate.facts.nodes import walk
+from dpmigrate.facts.objects import Val
+from dpmigrate.facts.origins import origins
 from dpmigrate.facts.randomness import draws, draws_itself
 from dpmigrate.facts.redrawn import Redrawn, between, can_be_taken_out, feeding, placed
 
@@ -74,7 +76,8 @@ def _in_tests(script: Script, function: FunctionNode) -> Iterator[Redrawn]:
 
 def _asked(script: Script, made: list[ast.expr]) -> Iterator[ast.stmt]:
     """The statements between the epochs by which an object that hands out the batches draws their order anew, or is given another one: ``batches.shuffle()``,
-    ``random.shuffle(batches.order)``, ``batches.order = torch.randperm(n)``.
+    ``random.shuffle(batches.order)``, ``batches.order = torch.randperm(n)``; also by another name for what an attribute holds, and by what shares its memory:
+    ``order = batches.order.numpy()``, then ``np.random.shuffle(order)``.
     """
     parts = (n for expr in made for n in walk(expr) if isinstance(n, ast.Name | ast.Attribute | ast.Subscript | ast.Call))
     objects = {v for n in parts for v in script.values.eval(n) if v.kind == "object"}
@@ -86,9 +89,15 @@ def _asked(script: Script, made: list[ast.expr]) -> Iterator[ast.stmt]:
         if not isinstance(stmt, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Expr) or not draws_itself(script.roles, call) or not between(script, call):
             continue
         places = [stmt.target] if isinstance(stmt, ast.AugAssign | ast.AnnAssign) else stmt.targets if isinstance(stmt, ast.Assign) else []
-        attributes = [n.value for place in (*places, *call.args) for n in walk(place) if isinstance(n, ast.Attribute)]
-        if any(objects & script.values.eval(owner) for owner in attributes):
+        around = [stmt.value] if isinstance(stmt, ast.Expr) else [call]  # order.copy_(torch.randperm(n))
+        if _held_by(script, objects, [*places, *around]):
             yield stmt
+
+
+def _held_by(script: Script, objects: set[Val], places: list[ast.expr]) -> bool:
+    """Whether what some expressions mean is made of an attribute of some objects, through variables, or stands in one."""
+    inner = (n for place in places for part in walk(place) for n, _ in origins(script.roles, part))
+    return any(isinstance(n, ast.Attribute) and objects & script.values.eval(n.value) for n in inner)
 
 
 def _making(script: Script, made: ast.expr) -> set[FunctionNode]:

@@ -7,6 +7,7 @@ stream of its own, which is the same on all ranks if its seed is.
 from __future__ import annotations
 
 from dpmigrate.execution import divergence, placements
+from dpmigrate.execution.in_place import holds_elements
 from dpmigrate.execution.machine import PROCESS
 from dpmigrate.execution.objects import ELEMENTS, Location
 from dpmigrate.execution.values import (
@@ -132,9 +133,10 @@ def seeded_by(site: Site) -> Value:
 
 
 def shuffled(site: Site) -> Value:
-    """``random.shuffle(xs)``: in place."""
+    """``random.shuffle(xs)``: in place, also what an array or a tensor holds that shares its memory with others."""
     stream = "numpy" if site.name.startswith("numpy.") else "random"
-    listed = site.get(1 if site.object is not None else 0) or ()
+    place = 1 if site.object is not None else 0
+    listed = site.get(place) or ()
     for made in site.m.objects(listed):
         if made.kind == "list":
             site.m.collapse(made)  # which item is where is not known any more
@@ -142,7 +144,10 @@ def shuffled(site: Site) -> Value:
             if held:
                 site.m.heap.write((made.number, ELEMENTS), drawn(site, stream, held))
                 return NONE
-    drawn(site, stream, NOTHING)
+    new = drawn(site, stream, listed if holds_elements(listed) else NOTHING)
+    target = next(iter(getattr(site.node, "args", ())), None)
+    if new and new is not listed and target is not None:
+        site.m.write_in_place(target, new, site.node, site.frame, listed)
     return NONE
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dpmigrate.execution.values import placement_of
+from dpmigrate.execution.values import data, placement_of
 from tests.execution.paper import executed, held
 
 _HEAD = """
@@ -108,3 +108,16 @@ def test_parts_of_a_tensor_are_the_tensor(text: str) -> None:
     top = f"{_HEAD}import torch\nclass C: pass\nc = C()\nc.t = torch.zeros(2, 3)\n"
     assert str(placement_of(held(executed(f"{top}{text}\nx = c.t\n"), "x"))) == "per rank"
     assert str(placement_of(held(executed(f"{top}c.t.unbind(0)[0].add(rank)\nx = c.t\n"), "x"))) == "zero"
+
+
+@pytest.mark.parametrize("draw", ["np.random.shuffle(order)", "random.shuffle(order)", "np.random.default_rng().shuffle(order)", "mix(order[1:])"])
+def test_what_is_shuffled_by_another_name_is_shuffled(draw: str) -> None:
+    top = "import random\nimport torch\nimport dpmigrate_runtime as ddp\nddp.setup()\nddp.seed_ranks()\ndef mix(a): random.shuffle(a)\n"
+    text = f"class C: pass\nc = C()\nc.t = torch.arange(4)\norder = c.t.numpy()\n{draw}\nx = c.t\n"
+    assert str(placement_of(held(executed(f"{_HEAD}{top}{text}"), "x"))) == "per rank"
+
+
+def test_what_is_written_into_a_part_the_whole_is_made_of_as_well() -> None:
+    top = "import torch\nfrom torch.utils.data import DataLoader\nclass C: pass\nc = C()\nc.t = torch.zeros(2, 2)\n"
+    ex = executed(f"{top}for batch in DataLoader(torch.ones(8, 2), 4):\n    part = c.t[0]\n    part += batch.sum(0)\nx = c.t\n")
+    assert any(d.sources for d in data(held(ex, "x")))
