@@ -4,8 +4,8 @@
 A registered buffer that a method of the model, or of a loss module beside it, gives something of the batch: a queue of keys
 (`self.queue[:, i:j] = keys.t()`), running statistics of its own (`self.mean = 0.9 * self.mean + 0.1 * x.mean(0)`), a centre, a count of samples
 (`self.seen += len(x)`); a bank that an autograd function of the program brings up to date (`memory.index_copy_(0, y, x)` in its `backward`). And one
-that the execution of the result shows to be written under another name (`part = self.proto[0]`, then `part += z.mean(0)`) or by the training itself (`model.proto += x.mean(0)`): of
-these `apply` speaks, not `check`.
+that the execution of the result shows to be written under another name (`part = self.proto[0]`, then `part += z.mean(0)`) or by
+the training itself (`model.proto += x.mean(0)`): of these `apply` speaks, not `check`.
 
 ## Why it matters
 DistributedDataParallel copies rank 0's buffers to all ranks at every forward in training. What the other ranks have written is lost: the queue holds
