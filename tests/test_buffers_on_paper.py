@@ -74,7 +74,7 @@ def test_another_name_in_forward_is_seen(lines: str, tmp_path: Path) -> None:
     (finding,) = told(outcome)
     assert finding.severity is Severity.BLOCKER
     assert finding.message == "the buffer kept would hold rank 0's part of each batch"
-    assert (tmp_path / "train.py").read_text().splitlines()[finding.span.line - 1].strip() in lines.splitlines()[-3:]
+    assert (tmp_path / "train.py").read_text().splitlines()[finding.span.line - 1].strip() in [line.strip() for line in lines.splitlines()]
 
 
 @pytest.mark.parametrize(

@@ -93,7 +93,7 @@ def _inside(site: Site) -> Iterator[tuple[str, Value]]:
 
 ROWS = (
     Row(methods(_ANY, "register_buffer"), kept, source=DOC),
-    Row("torch.nn.Buffer torch.nn.parameter.Buffer", buffer, source=DOC),
+    Row("torch.nn.Buffer torch.nn.parameter.Buffer", buffer, ("torch.nn.Buffer(x)", "torch.nn.Buffer(x.mean(0))"), DOC),
     Row(methods(_ANY, "buffers named_buffers"), buffers, source=DOC),
     Row(methods(_ANY, "get_buffer"), one, source=DOC),
     Row("<state>.items <state>.values", buffers, source=DOC),
