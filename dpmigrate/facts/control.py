@@ -16,7 +16,7 @@ from functools import cached_property
 
 from dpmigrate.facts.definitions import gone_through
 from dpmigrate.facts.dependence import ControlDependence, counted_turns
-from dpmigrate.facts.held import class_of, held_by_own, latest, stored_values
+from dpmigrate.facts.held import always_true, class_meant, class_of, held_by_own, latest, stored_values
 from dpmigrate.facts.library import EXISTS, MUTATORS, NUMBERS, PROGRESS
 from dpmigrate.facts.names import FunctionNode, Loop, Names, last, of_self, position
 from dpmigrate.facts.nodes import children, walk
@@ -186,7 +186,10 @@ class _Proof(ControlDependence):
         return self._makes(call) if self.asks is _Asks.NONE else self.asks is _Asks.TRUTH and self._is_true(call)
 
     def _is_true(self, call: ast.Call) -> bool:
-        """Whether the call gives an object of torch's that is always true, or as long as the data: no tensor."""
+        """Whether the call gives an object of the program's that is always true, or one of torch's, which is so or as long as the data: no tensor."""
+        own = class_meant(self.names, call.func)
+        if own is not None:
+            return always_true(self.names, own)
         return last(call.func)[:1].isupper() and self.names.dotted(call.func).startswith(_OBJECTS)
 
     def _counts_data(self, call: ast.Call) -> bool:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Collection
 
 from dpmigrate.facts.definitions import SAME
-from dpmigrate.facts.names import Names, of_self, position
+from dpmigrate.facts.names import FunctionNode, Names, of_self, position
 from dpmigrate.facts.scopes import Binding
 
 
@@ -19,7 +19,7 @@ def class_of(names: Names, node: ast.AST) -> ast.ClassDef | None:
         values = [b.value for b in bound if b.how == "assign" and isinstance(b.value, ast.expr) and not b.path]
     else:
         return None
-    found = {_class_made(names, v) for v in values}
+    found = {class_made(names, v) for v in values if not (isinstance(v, ast.Constant) and v.value is None)}  # an object that may be left out
     return found.pop() if len(found) == 1 else None
 
 
@@ -29,11 +29,34 @@ def stored_values(names: Names, node: ast.Attribute) -> list[ast.expr]:
     return [s.value for s in stores if isinstance(s, ast.Assign | ast.AnnAssign) and s.value is not None]
 
 
-def _class_made(names: Names, value: ast.expr) -> ast.ClassDef | None:
+def always_true(names: Names, cls: ast.ClassDef, seen: frozenset[ast.AST] = frozenset()) -> bool:
+    """Whether an object of the class is true whatever it holds: neither the class nor one that it derives from says otherwise
+    (https://docs.python.org/3/library/stdtypes.html#truth-value-testing).
+    """
+    if any(isinstance(n, FunctionNode) and n.name in ("__bool__", "__len__") for n in cls.body) or cls.keywords:
+        return False
+    for base in cls.bases:
+        found = class_meant(names, base)
+        known = always_true(names, found, seen | {cls}) if found is not None and found not in seen else names.dotted(base) in _PLAIN_BASES
+        if not known:
+            return False
+    return True
+
+
+#: bases whose objects are always true
+_PLAIN_BASES = frozenset({"?.object", "torch.nn.Module", "abc.ABC"})
+
+
+def class_made(names: Names, value: ast.expr) -> ast.ClassDef | None:
     """The class of this program that the value is an object of: ``Net(config).to(device)``."""
     while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in SAME:
         value = value.func.value
-    found = names.meant(value.func) if isinstance(value, ast.Call) else None
+    return class_meant(names, value.func) if isinstance(value, ast.Call) else None
+
+
+def class_meant(names: Names, node: ast.expr) -> ast.ClassDef | None:
+    """The class of this program that a name means."""
+    found = names.meant(node)
     bound = list(names.bindings(*found)) if found is not None and found[1] else []
     return bound[0].target if len(bound) == 1 and isinstance(bound[0].target, ast.ClassDef) else None
 

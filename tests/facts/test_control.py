@@ -184,6 +184,21 @@ Trainer(val).fit()
 """
 
 
+_STOPPER = """
+args = argparse.ArgumentParser().parse_args()
+class Stopper{base}:
+    {body}
+class Trainer:
+    def __init__(self):
+        self.stopper = None
+        if {test}:
+            self.stopper = Stopper(random.random())
+    def fit(self):
+        if self.stopper:
+            mark()
+"""
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -192,6 +207,8 @@ Trainer(val).fit()
         pytest.param(_OPTION + _HELD.format(test="args.s", asked="not self.loader and self.scheduler"), id="both"),
         pytest.param("s = torch.optim.SGD(p)\nif torch.rand(1) > 0.5:\n    s = torch.optim.Adam(p)\nif s:\n    mark()", id="one of two objects"),
         pytest.param("n = 0\nfor x in loader:\n    n += 1\nif n:\n    mark()", id="a counter"),
+        pytest.param(_STOPPER.format(base="", body="pass", test="args.s"), id="an object of the program or None, made of what differs"),
+        pytest.param("class Base:\n    pass\n" + _STOPPER.format(base="(Base)", body="pass", test="args.s"), id="of a class that derives from another"),
     ],
 )
 def test_tests_that_fall_out_alike(text: str) -> None:
@@ -209,6 +226,11 @@ def test_tests_that_fall_out_alike(text: str) -> None:
         pytest.param("for x in loader:\n    t = torch.Tensor(x)\n    if t:\n        mark()", id="a tensor by its class"),
         pytest.param("d = DataLoader(a)\nx = next(iter(d))\nif x:\n    mark()", id="a batch"),
         pytest.param("s = torch.optim.SGD(p)\nlr = s.param_groups[0]['lr'] * random.random()\nif lr:\n    mark()", id="a number of an object"),
+        pytest.param(_STOPPER.format(base="", body="pass", test="random.random() < 0.5"), id="a draw decides whether the object is there"),
+        pytest.param(_STOPPER.format(base="", body="def __bool__(self):\n        return self.a > 0.5", test="args.s"), id="an object that says when it is true"),
+        pytest.param("class Base:\n    def __len__(self):\n        return 0\n" + _STOPPER.format(base="(Base)", body="pass", test="args.s"), id="a base that does"),
+        pytest.param(_STOPPER.format(base="(dict)", body="pass", test="args.s"), id="a dictionary"),
+        pytest.param(_STOPPER.format(base="(metaclass=M)", body="pass", test="args.s"), id="a class of another kind"),
     ],
 )
 def test_tests_that_may_fall_out_differently(text: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dpmigrate.model import Severity
-from tests.rules.program import STEP, after, found, hits, of, refused
+from tests.rules.program import STEP, after, found, hits, migrated, of, refused
 
 _DATA = """\
 train_set = TensorDataset(torch.randn(64, 8), torch.randint(0, 2, (64,)), torch.arange(64))
@@ -439,3 +439,118 @@ def test_a_model_that_its_training_returns_is_not_made_of_the_accuracy() -> None
     assert of("DPM332", _FITTED) == []
     through = _FITTED.replace("criterion(out, y)\n", "criterion(out, y) * (1 + 0 * correct)\n")
     assert [f.severity for f in of("DPM332", through)] == [Severity.BLOCKER]
+
+
+_STOPS = '''
+from datetime import datetime
+from pathlib import Path
+
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+
+class Stopper:
+    def __init__(self, patience, delta, path, verbose=False, log=None):
+        self.log = log
+        self.verbose = verbose
+        self.patience = patience
+        self.delta = delta
+        self.path = path
+        self.counter = 0
+        self.best = None
+        self.stop = False
+
+    def __call__(self, score, model):
+        if self.best is None:
+            self.best = score
+            torch.save(model.state_dict(), self.path)
+        elif score < self.best + self.delta:
+            self.counter += 1
+            if self.verbose and self.log:
+                self.log(f"{self.counter}")
+            if self.counter >= self.patience:
+                self.stop = True
+        else:
+            self.best = score
+            torch.save(model.state_dict(), self.path)
+            self.counter = 0
+
+
+class Trainer:
+    def __init__(self, model, config, folder):
+        self.folder = folder
+        self.model = model
+        self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        self.model.to(self.device)
+        self.epochs = config["epochs"]
+        self.optimizer = torch.optim.Adam(self.model.parameters(), lr=config["lr"])
+        self.criterion = torch.nn.CrossEntropyLoss().to(self.device)
+        self.stopper = None
+        if config["stop"]["enabled"]:
+            self.stopper = Stopper(config["stop"]["patience"], config["stop"]["delta"], self.folder / "best.pt", log=print)
+
+    def train(self, train_loader, val_loader):
+        for epoch in range(self.epochs):
+            self.model.train()
+            train_loss = 0.0
+            for batch in train_loader:
+                inputs, labels = batch
+                inputs = inputs.to(self.device)
+                labels = labels.to(self.device)
+                self.optimizer.zero_grad()
+                outputs = self.model(inputs)
+                loss = self.criterion(outputs, labels)
+                loss.backward()
+                self.optimizer.step()
+                train_loss += loss.item() * labels.size(0)
+            val_loss = self.evaluate(val_loader)
+            print(f"{epoch} {train_loss / len(train_loader.dataset):.4f} {val_loss:.4f}")
+            if self.stopper:
+                self.stopper(val_loss, self.model)
+                if self.stopper.stop:
+                    print("stop")
+                    break
+
+        if self.stopper and self.stopper.stop:
+            self.model.load_state_dict(torch.load(self.stopper.path))
+
+    def evaluate(self, data_loader):
+        self.model.eval()
+        total_loss = 0.0
+        with torch.no_grad():
+            for batch in data_loader:
+                inputs, labels = batch
+                inputs = inputs.to(self.device)
+                labels = labels.to(self.device)
+                outputs = self.model(inputs)
+                loss = self.criterion(outputs, labels)
+                batch_size = labels.size(0)
+                total_loss += loss.item() * batch_size
+        loss = total_loss / len(data_loader.dataset)
+        return loss
+
+
+def main():
+    torch.manual_seed(0)
+    out = Path("runs") / datetime.now().strftime("%H%M%S")
+    for fold in range(2):
+        train_set = TensorDataset(torch.randn(64, 16), torch.randint(0, 3, (64,)))
+        val_set = TensorDataset(torch.randn(32, 16), torch.randint(0, 3, (32,)))
+        train_loader = DataLoader(train_set, batch_size=8, shuffle=True)
+        val_loader = DataLoader(val_set, batch_size=8, shuffle=False)
+        model = torch.nn.Linear(16, 3)
+        config = {"epochs": 100, "lr": 0.01, "stop": {"enabled": True, "patience": 20, "delta": 0}}
+        trainer = Trainer(model, config, out / str(fold))
+        trainer.train(train_loader, val_loader)
+        print(trainer.evaluate(val_loader))
+
+
+if __name__ == "__main__":
+    main()
+'''
+
+
+def test_numbers_of_an_evaluation_are_left_to_its_totals() -> None:
+    """A collective in its loop would be one that some ranks come to more often."""
+    text = migrated(_STOPS)
+    assert text.count("loss = self.criterion(outputs, labels)") == 2 and "total_loss = ddp.sum_all(total_loss)" in text
