@@ -277,6 +277,8 @@ class ExactSampler(Sampler[Any]):
 
     def __iter__(self) -> Iterator[Any]:
         items = self.shared.draw()
+        # a sampler that draws does so anew for the next pass; what counts its epochs by itself is not told of them
+        self.shared.epoch += 1
         return iter(items[exact_share(len(items), self.blocks)])
 
     def __len__(self) -> int:

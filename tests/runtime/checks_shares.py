@@ -64,6 +64,8 @@ def shard_undoes_distribute() -> None:
     weighted = WeightedRandomSampler([1.0, 1.0], 10)
     drawn = ddp.distribute(DataLoader(range(2), batch_size=4, sampler=weighted))  # type: ignore[arg-type]
     assert [len(batch) for batch in together(ddp.shard(drawn))] == [4, 4, 2]
+    many = ddp.shard(DataLoader(range(64), batch_size=8, sampler=WeightedRandomSampler([1.0] * 64, 64)))  # type: ignore[arg-type]
+    assert together(many) != together(many)  # drawn anew for each pass, as on one process
 
 
 @check
