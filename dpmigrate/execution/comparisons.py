@@ -18,6 +18,7 @@ from dpmigrate.execution.values import (
     NONE,
     NOTHING,
     SETTING,
+    SOME_TURNS,
     UNBOUND,
     Atom,
     Const,
@@ -268,15 +269,18 @@ class ComparisonParts(LiteralParts):
         found = next((v for v in operands if self.depends(v).kind not in placements.EQUAL), None)
         if found is None:
             return SETTING
-        parted = self.parting(found, node)
+        parted, whose = self.parting(found, node), self.whose(operands)
+        if whose and self.each_sample:  # whatever else there is of the turn's own
+            known = all(self.depends(v).kind is not Kind.UNKNOWN for v in operands)
+            return divergence.differing(SETTING, Parting(Origin(node, SOME_TURNS), known, whose=whose))
         if parted is not None and parted.certain:
             return divergence.differing(SETTING, parted)
         if parted is not None:  # why it is not known of what it is made of
-            return value(Unknown(parted.origin.word, parted.origin.node))
+            return value(Unknown(parted.origin.word, parted.origin.node, whose=whose))
         if self.depends(found).kind is not Kind.UNKNOWN:
             apart = (a for a in atoms(found) if atom_placement(a).kind not in placements.EQUAL)
             before = next((a.origin for a in apart if isinstance(a, Data | Differs)), None)
-            return divergence.differing(SETTING, Parting(Origin(node, word, before), True))
+            return divergence.differing(SETTING, Parting(Origin(node, word, before), True, whose=whose))
         return self.opaque_result(operands, word, node, frame)
 
 

@@ -89,6 +89,8 @@ class ComprehensionParts(OperatorParts):
             beside = self._reads_others(node, how.over, inner)
             of_each = how.over == 0 and not beside and all(samples.is_one(a) for v in found for a in atoms(v))
             found = [samples.of_some(v, node) for v in found] if beside else found
+        if how.parted is not None and not how.samples and self._reads_samples(node, inner):
+            found = [samples.others(self, v, node) for v in found]
         if how.samples and kind == "set":  # which of them are alike is a matter of all samples
             found = [samples.of_some(v, node) for v in found]
         listed = self.listed(found, node, frame, exact=exact, kind=kind)
@@ -102,7 +104,7 @@ class ComprehensionParts(OperatorParts):
         elif how.parted is not None:
             placement = placements.TERM if how.parted.in_turn else placements.PER_RANK
             origin, own = how.parted.origin, how.parted.in_turn
-            count = value(Data("number", placement, origin=origin, turn=own))
+            count = value(Data("number", placement, origin=origin, turn=own, whose=how.parted.whose))
             self.heap.write((self.objects(listed)[0].number, LENGTH), count)
         return listed
 
@@ -115,6 +117,13 @@ class ComprehensionParts(OperatorParts):
         first = set(ast.walk(node.generators[over].iter))
         read = [n for n in inside if isinstance(n, ast.Name) and n.id not in own and n not in first]
         return any(self.depends(self.evaluate(n, frame)).kind not in placements.EQUAL for n in read)
+
+    def _reads_samples(self, node: Comprehension, frame: Frame) -> bool:
+        """Whether a comprehension by some samples makes its items of any other: it reads them beside what it goes through."""
+        within = [*ast.walk(node.elt), *(n for g in node.generators for test in g.ifs for n in ast.walk(test))]  # type: ignore[union-attr]
+        own = {n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)}
+        read = [n for n in within if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and n.id not in own]
+        return bool(self.whose([self.evaluate(n, frame) for n in read]))
 
     def _inner(self, node: Comprehension, frame: Frame) -> Frame:
         number = self.heap.number(("comprehension", id(node), frame.number))

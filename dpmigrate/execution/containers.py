@@ -10,6 +10,7 @@ from functools import partial
 from dpmigrate.execution import divergence, identity, placements
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.attribute_assignment import AttributeStoreParts
+from dpmigrate.execution.derivation import of_others
 from dpmigrate.execution.joins import join
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.objects import ELEMENTS, KEYS, LENGTH, ORDER, Object, not_known
@@ -17,6 +18,7 @@ from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.trace import Parting
 from dpmigrate.execution.values import (
     NOTHING,
+    OTHERS,
     SETTING,
     UNBOUND,
     Atom,
@@ -291,8 +293,12 @@ class ContainerParts(AttributeStoreParts):
         if any(self.depends(v).kind not in placements.EQUAL for v in operands):
             why = why or not_known(word)
             self.trace.miss(why, node, frame.context)
-            return unknown(why, node)
+            return unknown(why, node, self.whose(operands))
         return SETTING
+
+    def whose(self, operands: list[Value]) -> str:
+        """Whether anything in operands is made of samples that are not the turn's own."""
+        return OTHERS if any(of_others(a) for v in operands for held in self.held_in(v) for a in held) else ""
 
     def only_sets(self, v: Value) -> bool:
         """Whether a value is a set for certain."""

@@ -11,12 +11,14 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from dpmigrate.execution import placements
+from dpmigrate.execution.derivation import of_others
 from dpmigrate.execution.guards import Guard
 from dpmigrate.execution.heap import Heap
 from dpmigrate.execution.objects import Object
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.trace import Parting
 from dpmigrate.execution.values import (
+    OTHERS,
     PLACE,
     Atom,
     Const,
@@ -175,6 +177,7 @@ class Control(ABC):
     def parting(self, condition: Value, node: ast.AST) -> Parting | None:
         """Why ranks may decide differently by this value, where they may."""
         doubt: Parting | None = None
+        whose = OTHERS if any(map(of_others, condition)) else ""
         for atom in condition:
             match atom:
                 case Data() if atom.turn and atom.placement.kind in placements.EQUAL:
@@ -186,13 +189,13 @@ class Control(ABC):
                         continue  # the runtime gives every rank the same number, to the last bit
                     origin = atom.origin or Origin(node, "condition")
                     if atom.placement.kind is not Kind.UNKNOWN:
-                        return Parting(origin, True, in_turn=atom.turn, sources=atom.sources, marks=atom.marks)
-                    doubt = Parting(origin, False, sources=atom.sources)
+                        return Parting(origin, True, in_turn=atom.turn, sources=atom.sources, marks=atom.marks, whose=whose)
+                    doubt = Parting(origin, False, sources=atom.sources, whose=whose)
                 case Differs():
                     origin = atom.origin or Origin(node, "condition")
-                    return Parting(origin, True, sources=atom.sources)
+                    return Parting(origin, True, sources=atom.sources, whose=whose)
                 case Unknown():
-                    doubt = Parting(Origin(atom.node or node, atom.word), False)
+                    doubt = Parting(Origin(atom.node or node, atom.word), False, whose=whose)
                 case Method():
                     found = self.parting((atom.receiver,), node)
                     if found is not None and found.certain:

@@ -9,8 +9,11 @@ from dpmigrate.execution import placements
 from dpmigrate.execution.joins import gradient_join
 from dpmigrate.execution.placements import Kind, Placement
 from dpmigrate.execution.values import (
+    ONE,
     ONE_SAMPLE,
+    OTHERS,
     RESULTS,
+    SOME,
     SOME_TURNS,
     Atom,
     Const,
@@ -21,7 +24,6 @@ from dpmigrate.execution.values import (
     Unknown,
     Value,
     atom_placement,
-    origins,
     value,
 )
 
@@ -55,6 +57,9 @@ def derived(
     operands = list(operands)
     found = list(data_in(operands))
     moving = [d for d in found if d.placement.kind not in placements.EQUAL]
+    orders = {d.order for d in moving if d.order and d.placement.kind in _ORDERED}
+    # samples meet in two orders, or what is not known of others
+    crossed = len(orders) > 1 or any(isinstance(a, Unknown) and a.whose == OTHERS for v in operands for a in v)
     # what depends on the place of a sample, and on more than the sample
     placed = any(d.turn and d.placement.kind in placements.EQUAL for d in found)
     turn = bool(moving) and not placed
@@ -64,13 +69,13 @@ def derived(
         # what is made of a part of a mean by anything but sums depends on how many parts there are
         scaled = any(d.placement == placements.TERM_OF_MEAN for d in moving)
         turn = turn and not scaled and all(d.turn for d in moving)
-    turn = turn and not (carries and any(_begins(v) for v in operands))
+    turn = turn and not crossed and not (carries and any(_begins(v) for v in operands))
     whole = bool(moving) and all(d.whole and d.placement == placements.MEAN for d in moving)
     if whole and placement.kind in (Kind.PER_RANK, Kind.RATIO):
         placement = placements.MEAN  # whatever is made of numbers of all ranks is one
     if any(d.placement == placements.PADDED for d in found):
         placement = _by_padding(placement)
-    if placement.kind is not Kind.UNKNOWN and _unlike(found):
+    if placement.kind is not Kind.UNKNOWN and (crossed or _unlike(found)):
         placement = placements.PER_RANK
     placement = placements.in_turn(placement, (d.placement for d in moving), turn=turn)
     if placed and moving and placement.kind is not Kind.UNKNOWN:
@@ -80,12 +85,17 @@ def derived(
     first = None if placed else first
     before = moving[0].origin if moving else None
     origin = first.origin if first is not None else _origin(node, word, before, placement, operands)
+    whose, others = "", [d for d in moving if of_others(d)]
     if placement.kind is Kind.PER_RANK and any(d.turn and d.placement.kind is Kind.TERM for d in moving):
-        others = [d for d in moving if _of_others(d)]
-        if others or placed:  # the turn's own sample meets others, or is told by its place from them
-            origin = Origin(node, SOME_TURNS, others[0].origin if others else before)
-    elif placement.kind is Kind.PER_RANK:
-        origin = next((d.origin for d in moving if d.placement == placement and d.origin and d.origin.word == SOME_TURNS), origin)
+        if others or placed or crossed:  # the turn's own sample meets others, or is told by its place from them
+            whose, origin = OTHERS, Origin(node, SOME_TURNS, others[0].origin if others else before)
+    elif placement.kind in (Kind.PER_RANK, Kind.UNKNOWN):
+        spoilt = next((d for d in others if d.whose == OTHERS), None)
+        whose = ONE if others or word == ONE_SAMPLE else ""
+        whose = SOME if any(d.whose == SOME for d in others) else whose
+        whose = OTHERS if spoilt is not None or crossed else whose
+        if placement.kind is Kind.PER_RANK and whose == OTHERS:
+            origin = spoilt.origin if spoilt is not None else Origin(node, SOME_TURNS, before)
     flows = gradient_join(*(d.gradient for d in found)) if gradient is None else gradient
     known_axes = {d.axes for d in found if d.kind != "number"}
     if axes is None and keep_axes and len(known_axes) == 1:
@@ -109,15 +119,22 @@ def derived(
         every=every and (kind == "number" or axes != 0),
         even=even and all(_one_number(a) for v in operands for a in v),
         alike=word in _AS_IT_WAS and bool(moving) and all(d.alike for d in moving),
+        whose=whose,
+        order=frozenset().union(*orders) if placement.kind in _ORDERED else frozenset(),
         fraction=word != "int" and (any(d.fraction for d in moving) or _shared_out(word, operands)),
     )
     return value(made)
 
 
-def _of_others(d: Data) -> bool:
-    """Whether data are made of samples, and not of the turn's own."""
-    one = not d.turn and d.placement.kind is Kind.PER_RANK
-    return one and any(o.word in (ONE_SAMPLE, SOME_TURNS) for o in origins(d.origin))
+def of_others(a: Atom) -> bool:
+    """Whether it is made of samples, and not of the turn's own: of one that the turn has not, of several, or of all."""
+    if isinstance(a, Data):
+        return bool(a.whose) and not a.turn and a.placement.kind in (Kind.PER_RANK, Kind.UNKNOWN)
+    return isinstance(a, Unknown) and bool(a.whose)
+
+
+#: how data lie that have their samples in an order, or are one of these
+_ORDERED = (Kind.ROWS, Kind.TERM, Kind.PER_RANK)
 
 
 def _shared_out(word: str, operands: list[Value]) -> bool:

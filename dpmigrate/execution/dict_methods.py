@@ -10,15 +10,17 @@ from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.item_assignment import ItemStoreParts
 from dpmigrate.execution.joins import join
 from dpmigrate.execution.machine import Frame
-from dpmigrate.execution.objects import ELEMENTS, KEYS, Object
+from dpmigrate.execution.objects import ELEMENTS, EXISTS, KEYS, Object
 from dpmigrate.execution.sequence_methods import clear, copied, counted
 from dpmigrate.execution.values import (
     NONE,
     NOTHING,
+    OTHERS,
     SETTING,
     UNBOUND,
     Const,
     Ref,
+    Unknown,
     Value,
     items,
     value,
@@ -111,7 +113,10 @@ def _counts(m: ItemStoreParts, made: Object, a: Arguments, node: ast.AST, f: Fra
     for v in (*a.positional, a.star):
         keys = m.taken(v, node, f)
         m.heap.widen((made.number, KEYS), keys or SETTING)
-        m.heap.widen((made.number, ELEMENTS), m.opaque_result([keys, v], "count", node, f))
+        held = m.opaque_result([keys, v], "count", node, f)
+        if m.each_sample and not m.heap.written_since(m.turns[-1], (made.number, EXISTS)):  # of the samples before, too
+            held = tuple(a._replace(whose=OTHERS) if isinstance(a, Unknown) else a for a in held)
+        m.heap.widen((made.number, ELEMENTS), held)
     for held in a.keywords.values():
         m.heap.widen((made.number, ELEMENTS), held)
     return NONE

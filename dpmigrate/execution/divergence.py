@@ -54,7 +54,7 @@ def differing(v: Value, parted: Parting, *, keep_sums: bool = False) -> Value:
         return v
     placement = placements.PER_RANK if parted.certain else placements.UNKNOWN
     differs = Differs(origin, parted.sources)
-    other: Atom = differs if parted.certain else Unknown(origin.word, origin.node)
+    other: Atom = differs if parted.certain else Unknown(origin.word, origin.node, whose=parted.whose)
     atoms: list[Atom] = []
     plain = False
     for a in v:
@@ -66,7 +66,8 @@ def differing(v: Value, parted: Parting, *, keep_sums: bool = False) -> Value:
                 atoms.append(a)
             case Data():
                 sources = a.sources | parted.sources
-                atoms.append(_parted(a, origin, placement)._replace(sources=sources, marks=a.marks | parted.handed_on))
+                whose = parted.whose or a.whose
+                atoms.append(_parted(a, origin, placement)._replace(sources=sources, marks=a.marks | parted.handed_on, whose=whose))
             case Const(type="NoneType"):
                 atoms += [a, other]
             case Const() | Setting():
@@ -76,7 +77,7 @@ def differing(v: Value, parted: Parting, *, keep_sums: bool = False) -> Value:
             case _:
                 atoms += [a, other]
     if plain:
-        atoms.append(Data(_plain_kind(v), placement, origin=origin, sources=parted.sources, marks=parted.handed_on))
+        atoms.append(Data(_plain_kind(v), placement, origin=origin, sources=parted.sources, marks=parted.handed_on, whose=parted.whose))
         if len({a.type for a in v if isinstance(a, Const) and a.value is not None}) > 1:
             atoms.append(other)  # nor is its type the same
     return normal(tuple(atoms))

@@ -16,7 +16,9 @@ from dpmigrate.execution.trace import Parting
 from dpmigrate.execution.values import (
     NONE,
     NOTHING,
+    OTHERS,
     SETTING,
+    SOME,
     UNBOUND,
     Atom,
     Const,
@@ -178,12 +180,12 @@ class ItemStoreParts(ItemParts):
             self.heap.put((made.number, constant), new)
         self._told_to_owner(made)
 
-    def collapse(self, made: Object, *, changed: bool = True) -> None:
+    def collapse(self, made: Object, *, changed: bool = True, whose: str = OTHERS) -> None:
         if changed:
             counting.otherwise(self, made)
         elements = self.heap.read((made.number, ELEMENTS))
         if elements and changed:
-            self.heap.write((made.number, ELEMENTS), samples.loose(elements))
+            self.heap.write((made.number, ELEMENTS), samples.loose(self, elements, whose))
         held = [(k, v) for k, v in self.heap.names(made.number) if isinstance(k, int)]
         for k, v in held:
             self.heap.widen((made.number, ELEMENTS), self.bound(v))
@@ -225,7 +227,7 @@ class ItemStoreParts(ItemParts):
                 self.heap.write((made.number, count), new)
                 self.heap.write((made.number, LENGTH), value(Const("int", count + 1)))
                 return
-        self.collapse(made)
+        self.collapse(made, whose=SOME)
         self.heap.widen((made.number, ELEMENTS), new)
 
     def _of_all_turns(self, made: Object) -> bool:
@@ -245,7 +247,7 @@ class ItemStoreParts(ItemParts):
     def _append_sample(self, made: Object, new: Value) -> None:
         """One more item for each sample, or for some of them."""
         if any(isinstance(k, int) for k, _ in self.heap.names(made.number)):
-            self.collapse(made)
+            self.collapse(made, whose=SOME)
         node = made.node or ast.Pass()
         self.heap.widen((made.number, ELEMENTS), samples.kept(samples.of_turns(self, new, node), node))
         count = self._times(made) if self.parted is None else placements.SUM

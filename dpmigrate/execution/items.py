@@ -13,6 +13,7 @@ from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.objects import ELEMENTS, KEYS, LENGTH, UNSEEN, Delta, Object
 from dpmigrate.execution.trace import Parting
 from dpmigrate.execution.values import (
+    NONE,
     NOTHING,
     SETTING,
     UNBOUND,
@@ -198,7 +199,10 @@ class ItemParts(ContainerParts):
             if cut is not None and count is not None:
                 part = [self.heap.read((made.number, i)) or NOTHING for i in range(count)[cut]]
                 return self.listed(part, node, frame)
-            part = [samples.loose(self._chosen(self.contents(made), key, node))]
+            how = self._whole(key) if samples.all_of_batch(self, made, one=True) else 0
+            if how:
+                return self._all_items(made, node, frame, turned=how < 0)
+            part = [samples.loose(self, self._chosen(self.contents(made), key, node))]
             parted = self._by_slice(key, node)
             out = self.listed(part, node, frame, exact=False, by=[value(Ref(made.number))])
             self.objects(out)[0].marks.add(samples.OWN_ORDER)
@@ -207,8 +211,22 @@ class ItemParts(ContainerParts):
                 self.heap.write((self.objects(out)[0].number, LENGTH), length)
             return out
         if samples.is_place(key) and samples.all_of_batch(self, made, one=True):
-            return samples.element(self, self.contents(made), node)  # what the turn's own sample has
+            return samples.at_place(self, self.contents(made), key, node)  # what the turn's own sample has
         return self._chosen(self.contents(made), key, node)
+
+    def _whole(self, key: Value) -> int:
+        """1 for a slice of all items, -1 for one of all that are turned round."""
+        bounds = [self.heap.read((o.number, n)) or NONE for o in self.objects(key) if o.kind == "slice" for n in _BOUNDS]
+        step = self.constant(bounds[2]) if bounds[:2] == [NONE, NONE] and len(bounds) == 3 else None
+        return (1 if step.value is None else step.value if step.value in (1, -1) else 0) if step is not None else 0
+
+    def _all_items(self, made: Object, node: ast.AST, frame: Frame, *, turned: bool) -> Value:
+        """Another list with the items of one that has one for each sample."""
+        held = self.contents(made)
+        held = samples.reordered(self, held, node, samples.REVERSED) if turned else held
+        out = self.listed([held], node, frame, exact=False)
+        self.heap.write((self.objects(out)[0].number, LENGTH), self.heap.read((made.number, LENGTH)) or SETTING)
+        return out
 
     def is_slice(self, atom: Atom) -> bool:
         """Whether an atom is a slice."""

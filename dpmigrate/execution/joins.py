@@ -10,7 +10,8 @@ from dpmigrate.execution import placements
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import (
     NOTHING,
-    SOME_TURNS,
+    OTHERS,
+    SOME,
     Atom,
     Const,
     Data,
@@ -169,9 +170,10 @@ def data_join(a: Data, b: Data) -> Data:
     if a.placement.kind in placements.EQUAL and b.placement.kind in placements.EQUAL:
         turn = a.turn or b.turn  # either may depend on the place of a sample
     origin = a.origin if placement == a.placement else b.origin
-    known = origin is not None and origin.word == SOME_TURNS
-    if not known and b.origin is not None and b.origin.word == SOME_TURNS and placement == b.placement:
-        origin = b.origin  # one that is made of other samples spoils what else there is
+    whose = a.whose if placement == a.placement else b.whose
+    worst = next((w for w in (OTHERS, SOME) if w in (a.whose, b.whose)), "")
+    if worst:  # one that is made of other samples spoils what else there is
+        origin, whose = (a if a.whose == worst else b).origin, worst
     return Data(
         a.kind,
         placement,
@@ -188,6 +190,8 @@ def data_join(a: Data, b: Data) -> Data:
         every=a.every or b.every,
         even=a.even and b.even,
         alike=a.alike and b.alike,
+        whose=whose,
+        order=a.order | b.order,
     )
 
 

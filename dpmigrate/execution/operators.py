@@ -10,6 +10,7 @@ from typing import Any
 
 from dpmigrate.execution import arithmetic, divergence, folding, identity, placements, samples
 from dpmigrate.execution.comparisons import ComparisonParts
+from dpmigrate.execution.derivation import of_others
 from dpmigrate.execution.joins import join
 from dpmigrate.execution.machine import PROCESS, Frame
 from dpmigrate.execution.names import LISTED
@@ -285,8 +286,9 @@ class OperatorParts(ComparisonParts):
             if begun:
                 return begun
         if self.each_sample:
-            older = any(o.kind == "list" and self._of_all_turns(o) and not self.known_elements(v) for v in (left, right) for o in self.objects(v))
-            both_of = [samples.of_some(v, node) if older or any(map(samples.of_others, v)) else v for v in both_of]
+            lists = [(o, v) for v in (left, right) for o in self.objects(v) if o.kind == "list" and samples.OF_A_SAMPLE not in o.marks]
+            older = any(self._of_all_turns(o) and not self.known_elements(v) for o, v in lists)
+            both_of = [samples.of_some(v, node) if older or any(map(of_others, v)) else v for v in both_of]
         out = self.listed(both_of, node, frame, exact=False, by=[left, right])
         self.objects(out)[0].marks.add(samples.OWN_ORDER)
         counts = [self.heap.read((o.number, LENGTH)) or NOTHING for v in (left, right) for o in self.objects(v)]

@@ -14,12 +14,15 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from dpmigrate.execution import placements
+from dpmigrate.execution.derivation import of_others
 from dpmigrate.execution.joins import join, normal
 from dpmigrate.execution.objects import ELEMENTS, EXISTS, LENGTH, SCOPES, Delta, Location, Object
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import (
     NOTHING,
+    ONE,
     ONE_SAMPLE,
+    OTHERS,
     PLACE,
     RESULTS,
     SOME_TURNS,
@@ -32,7 +35,6 @@ from dpmigrate.execution.values import (
     Setting,
     Unbound,
     Value,
-    origins,
     value,
 )
 
@@ -45,6 +47,8 @@ COUNTED = "counted"
 OF_A_SAMPLE = "of a sample"
 #: a mark of a list in an order of its own
 OWN_ORDER = "in its own order"
+#: the order in which a function is given the samples of which it makes a batch
+IN_ORDER: frozenset[object] = frozenset({"as given"})
 #: data whose rows are no samples, or not in the order of the batch; what is gone through of a batch of
 #: unknown form may be its fields, each of all samples (``x, y = (t.to(device) for t in batch)``), and so may
 #: what a network of unseen code gives
@@ -91,6 +95,48 @@ def some(m: Machine, iterable: Value) -> bool:
     return made is None or not any(map(_zero, m.heap.read((made.number, LENGTH)) or NOTHING))
 
 
+def reordered(m: Machine, v: Value, node: ast.AST, by: object) -> Value:
+    """What has an item for each sample, in another order: that of ``by``."""
+    return normal(tuple(_reordered(m, a, node, by) for a in v))
+
+
+def _reordered(m: Machine, a: Atom, node: ast.AST, by: object) -> Atom:
+    match a:
+        case Items():
+            return Items(tuple(reordered(m, v, node, by) for v in a.items))
+        case Ref() if OF_A_SAMPLE in m.heap.objects[a.object].marks:
+            made = m.heap.objects[a.object]
+            own = _twin(m, made, node, f"by {by}", lambda held: reordered(m, held, node, by))
+            own.marks.add(OF_A_SAMPLE)
+            count = m.heap.read((own.number, LENGTH))
+            if count:
+                m.heap.write((own.number, LENGTH), reordered(m, count, node, by))
+            return Ref(own.number)
+        case Data() if a.order and a.whose != OTHERS:
+            return a._replace(order=_by(a.order, by))
+        case Setting() if a.word == PLACE:
+            return Data("number", placements.UNIFORM, origin=Origin(node, PLACE), order=_by(IN_ORDER, by))
+    return a
+
+
+def _by(order: frozenset[object], by: object) -> frozenset[object]:
+    """An order that was changed: turned round, which twice is the order before; to that of the places at which samples are taken; to
+    one that nothing else has.
+    """
+    if isinstance(by, frozenset):
+        return by if order == IN_ORDER else frozenset({(by, order)})
+    if by == REVERSED and len(order) == 1 and isinstance(one := next(iter(order)), tuple) and one[0] == REVERSED:
+        return frozenset(one[1])
+    return frozenset({(by, order) if by == REVERSED else by})
+
+
+def at_place(m: Machine, v: Value, place: Value, node: ast.AST) -> Value:
+    """What the turn's own sample has, which is at a place; samples that are gone through in an order of their own are in that one then."""
+    order = frozenset[object]().union(*(a.order for a in place if isinstance(a, Data)))
+    own = element(m, v, node)
+    return reordered(m, own, node, order) if order else own
+
+
 def element(m: Machine, v: Value, node: ast.AST) -> Value:
     """What a turn takes: of what has an item for each sample that of its own sample, of anything
     else one that depends on the sample's place. ``node`` is what is gone through.
@@ -105,13 +151,17 @@ def _element(m: Machine, a: Atom, node: ast.AST) -> Atom:
         case Ref() if OF_A_SAMPLE in m.heap.objects[a.object].marks:
             return _container(m, m.heap.objects[a.object], node)
         case Data() if is_one(a):
-            return a._replace(placement=placements.TERM, turn=True)
+            return a._replace(placement=placements.TERM, turn=True, whose="")
         case Data() if a.placement.kind in placements.EQUAL:
             return a._replace(turn=True)
         case Setting():
             word = a.word if a.word == PLACE else "beside a sample"
             return Data("number", placements.UNIFORM, origin=Origin(node, word), turn=True)
     return a
+
+
+#: how the order of samples is said that is turned round
+REVERSED = "reversed"
 
 
 def _container(m: Machine, made: Object, node: ast.AST) -> Ref:
@@ -145,10 +195,14 @@ def _others(m: Machine, a: Atom, node: ast.AST) -> Atom:
         case Items():
             return Items(tuple(others(m, v, node) for v in a.items))
         case Data() if of_others(a):
-            return a._replace(origin=Origin(node, SOME_TURNS, a.origin))
+            return a._replace(origin=Origin(node, SOME_TURNS, a.origin), whose=OTHERS)
         case Ref() if OF_A_SAMPLE in m.heap.objects[a.object].marks:
             made = m.heap.objects[a.object]
-            return Ref(_twin(m, made, node, "of others", lambda held: others(m, held, node)).number)
+            twin = _twin(m, made, node, "of others", lambda held: others(m, held, node))
+            count = m.heap.read((twin.number, LENGTH))
+            if count:
+                m.heap.write((twin.number, LENGTH), tuple(n._replace(whose=OTHERS) if isinstance(n, Data) else n for n in count))
+            return Ref(twin.number)
     return a
 
 
@@ -170,9 +224,11 @@ def _own_count(a: Atom) -> Atom:
 
 def is_place(v: Value) -> bool:
     """Whether a value is the place of the turn's own sample."""
-    return bool(v) and all(
-        isinstance(a, Data) and a.turn and a.origin is not None and a.origin.word == PLACE for a in v
-    )
+    return bool(v) and all(map(_is_place, v)) and all(isinstance(a, Data) and a.turn for a in v)
+
+
+def _is_place(a: Atom) -> bool:
+    return isinstance(a, Data) and a.placement.kind in placements.EQUAL and a.origin is not None and a.origin.word == PLACE
 
 
 def of_turn(v: Value) -> bool:
@@ -184,19 +240,7 @@ def of_turn(v: Value) -> bool:
 
 def is_one(a: Atom) -> bool:
     """Whether it is one item of what has an item for each sample."""
-    return (
-        isinstance(a, Data)
-        and a.placement.kind is Kind.PER_RANK
-        and a.origin is not None
-        and a.origin.word == ONE_SAMPLE
-    )
-
-
-def of_others(a: Atom) -> bool:
-    """Whether it is made of samples, and not of the turn's own: of one that the turn has not, of several, or of all."""
-    if not isinstance(a, Data) or a.turn or a.placement.kind is not Kind.PER_RANK:
-        return False
-    return any(o.word in (ONE_SAMPLE, SOME_TURNS) for o in origins(a.origin))
+    return isinstance(a, Data) and a.placement.kind is Kind.PER_RANK and a.whose == ONE
 
 
 def kept(v: Value, node: ast.AST) -> Value:
@@ -207,9 +251,9 @@ def kept(v: Value, node: ast.AST) -> Value:
             a = Data("number", placements.TERM, turn=True)
         if isinstance(a, Data) and a.turn and a.placement == placements.TERM:
             origin = Origin(node, ONE_SAMPLE, a.origin)
-            a = a._replace(placement=placements.PER_RANK, origin=origin, turn=False)
+            a = a._replace(placement=placements.PER_RANK, origin=origin, turn=False, whose=ONE)
         elif isinstance(a, Data) and of_others(a):
-            a = a._replace(origin=Origin(node, SOME_TURNS, a.origin))
+            a = a._replace(origin=Origin(node, SOME_TURNS, a.origin), whose=OTHERS)
         elif isinstance(a, Items):
             a = Items(tuple(kept(v, node) for v in a.items))
         out.append(a)
@@ -245,13 +289,13 @@ def _so_far(a: Atom, node: ast.AST, fine: tuple[Kind, ...]) -> Atom:
     counted = a.placement.kind is Kind.SIZE and a.origin is not None and a.origin.word == COUNTED
     if a.placement.kind in fine and not counted:
         return a
-    return a._replace(placement=placements.PER_RANK, origin=Origin(node, SOME_TURNS))
+    return a._replace(placement=placements.PER_RANK, origin=Origin(node, SOME_TURNS), whose=OTHERS)
 
 
 def of_some(v: Value, node: ast.AST) -> Value:
     """What is made of one sample and of others beside it, or of samples in another order."""
     return normal(tuple(
-        a._replace(placement=placements.PER_RANK, turn=False, origin=Origin(node, SOME_TURNS))
+        a._replace(placement=placements.PER_RANK, turn=False, origin=Origin(node, SOME_TURNS), whose=OTHERS)
         if isinstance(a, Data) and a.placement.kind not in (*placements.EQUAL, Kind.UNKNOWN) else a
         for a in v
     ))  # fmt: skip
@@ -262,16 +306,20 @@ def begun(v: Value) -> bool:
     return any(isinstance(a, Data) and not a.turn and a.placement == placements.SUM for a in v)
 
 
-def loose(v: Value) -> Value:
-    """Samples, and places of samples, of which it is not known any more which turn has which."""
+def loose(m: Machine, v: Value, whose: str = OTHERS) -> Value:
+    """Samples, and places of samples, of which it is not known any more which turn has which; ``whose`` is ``SOME`` where each
+    may be where it was.
+    """
     out: list[Atom] = []
     for a in v:
         if isinstance(a, Data) and is_one(a) and a.origin is not None:
-            a = a._replace(origin=Origin(a.origin.node, "some samples", a.origin))
-        elif isinstance(a, Setting) and a.word == PLACE:
+            a = a._replace(origin=Origin(a.origin.node, "some samples", a.origin), whose=whose)
+        elif _is_place(a) or (isinstance(a, Setting) and a.word == PLACE):
             a = Setting()
         elif isinstance(a, Items):
-            a = Items(tuple(loose(v) for v in a.items))
+            a = Items(tuple(loose(m, v, whose) for v in a.items))
+        elif whose == OTHERS and isinstance(a, Ref) and OF_A_SAMPLE in m.heap.objects[a.object].marks:
+            a = _others(m, a, m.heap.objects[a.object].node or ast.Pass())
         out.append(a)
     return tuple(out)
 
@@ -293,7 +341,7 @@ def listed(m: Machine, made: Object) -> Value | None:
     for a in held:
         if isinstance(a, Data):
             inner = 0 if a.kind == "number" else a.axes
-            out.append(a._replace(placement=lying, axes=None if inner is None else inner + 1))
+            out.append(a._replace(placement=lying, axes=None if inner is None else inner + 1, whose=""))
     return tuple(out)
 
 
@@ -319,7 +367,7 @@ def _after(a: Atom) -> Atom:
         return a
     if a.placement.kind in (*placements.EQUAL, Kind.UNKNOWN):
         return a._replace(turn=False)
-    return a._replace(placement=placements.PER_RANK, turn=False)
+    return a._replace(placement=placements.PER_RANK, turn=False, whose=ONE)
 
 
 def ended(m: Machine, outcomes: list[Delta], found: list[Value] | None = None) -> list[Delta]:
@@ -366,7 +414,8 @@ def _held(a: Atom) -> Iterator[int]:
 def _listing(m: Machine, at: Location, v: Value, own: dict[int, Value]) -> Value:
     if at[1] != ELEMENTS or not any(isinstance(a, Ref) and a.object in own for a in v):
         return v
-    return kept(_as_items(v, own), m.heap.objects[at[0]].node or ast.Pass())
+    node = m.heap.objects[at[0]].node or ast.Pass()  # what other turns have put there is theirs still
+    return join(*(kept(own[a.object], node) if isinstance(a, Ref) and a.object in own else (a,) for a in v))
 
 
 def _as_items(v: Value, own: dict[int, Value]) -> Value:

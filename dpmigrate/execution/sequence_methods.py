@@ -121,10 +121,12 @@ def _extend(m: ItemStoreParts, made: Object, a: Arguments, node: ast.AST, f: Fra
             else:
                 m.append(made, v)
     else:
-        m.collapse(made)
+        some = m.some_of_each(made, node, f)
+        if some:  # what it has of the samples before is theirs still
+            counting.otherwise(m, made)
+        m.collapse(made, changed=not some)
         if made.kind == "set":
             elements = divergence.in_no_order(elements)
-        some = m.some_of_each(made, node, f)
         if m.each_sample and not some:
             elements = samples.of_some(elements, node)
         m.heap.widen((made.number, ELEMENTS), samples.kept(elements, node) if some else elements or NOTHING)
@@ -168,7 +170,8 @@ def _taken(m: ItemStoreParts, made: Object, index: Value) -> Value:
 def _reverse(m: ItemStoreParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -> Value:
     held = _held(m, made)
     if held is None:
-        m.collapse(made)
+        if not _in_order(m, made, node, samples.REVERSED):
+            m.collapse(made)
     else:
         _replace(m, made, held[::-1])
     return NONE
@@ -231,12 +234,23 @@ def _kept(m: ItemStoreParts, made: Object, a: Arguments, node: ast.AST, f: Frame
 
 def _sort(m: ItemStoreParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -> Value:
     order = m.order_of(value(Ref(made.number)), a, node, f)
+    if _in_order(m, made, node, (node, made.number)):
+        return NONE
     m.collapse(made)
     held = m.heap.read((made.number, ELEMENTS))
     if held:
         m.heap.write((made.number, ELEMENTS), divergence.in_no_order(held))
     m.mixed(made, order)
     return NONE
+
+
+def _in_order(m: ItemStoreParts, made: Object, node: ast.AST, by: object) -> bool:
+    """Give a list of one item for each sample another order, if it is one: each is that of its sample still."""
+    held = m.heap.read((made.number, ELEMENTS)) or NOTHING
+    of_each = bool(held) and samples.all_of_batch(m, made, one=True)
+    if of_each:
+        m.heap.write((made.number, ELEMENTS), samples.reordered(m, held, node, by))
+    return of_each
 
 
 def copied(m: ItemStoreParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -> Value:

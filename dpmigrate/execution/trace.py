@@ -66,6 +66,8 @@ class Parting:
     padding: bool = False
     #: a number decides that was drawn for the rank's own samples, as dropout draws for them
     drawn: bool = False
+    #: ``OTHERS`` where samples decide that are not the turn's own
+    whose: str = ""
 
     @property
     def alike(self) -> bool:

@@ -18,6 +18,9 @@ from dpmigrate.execution.placements import Kind, Placement
 
 #: the operation that takes the samples of a batch one by one
 ONE_SAMPLE = "one sample"
+#: of which sample of a batch data are (``Data.whose``): one item of what has one for each; of one, and it is not known of which; of
+#: others than the turn's own, or of several
+ONE, SOME, OTHERS = "one", "some", "others"
 #: since when a value is made of some of the samples of a batch, or of all of them, where it stands beside one
 SOME_TURNS = "a sum of some turns"
 #: the kind of what a network whose code is not seen gives: a tensor, or several results that are unpacked
@@ -93,6 +96,9 @@ class Data(NamedTuple):
     ``fraction``: a number of samples times or divided by something that need be no whole number.
     ``filled``: the number of the rank's samples times one that goes by how long they are padded.
     ``alike``: every sample has the same elements in it, as a tensor that a data set gives with each.
+    ``whose``: what is not the turn's own is of ``ONE`` sample, as an item of what has one for each, of ``SOME`` one, or of ``OTHERS``:
+    of another one than the turn's, of several, of all; what is made of such data is so too, unless each sample has its part in it again.
+    ``order``: in which order its samples are, where a function puts a batch together: each is a way to it; none: in any.
     """
 
     kind: str
@@ -114,6 +120,8 @@ class Data(NamedTuple):
     fraction: bool = False
     filled: bool = False
     alike: bool = False
+    whose: str = ""
+    order: frozenset[object] = frozenset()
     tag: str = "data"
 
 
@@ -149,11 +157,12 @@ class Super(NamedTuple):
 
 
 class Unknown(NamedTuple):
-    """Not established, and why."""
+    """Not established, and why; ``whose``: as of data."""
 
     word: str
     node: ast.AST | None = None
     tag: str = "unknown"
+    whose: str = ""
 
 
 class Unbound(NamedTuple):
@@ -240,9 +249,9 @@ def _room(v: Value, left: int) -> int:
     return left
 
 
-def unknown(word: str, node: ast.AST | None = None) -> Value:
+def unknown(word: str, node: ast.AST | None = None, whose: str = "") -> Value:
     """A value that is not established."""
-    return (Unknown(word, node),)
+    return (Unknown(word, node, whose=whose),)
 
 
 def placement_of(v: Value) -> Placement:

@@ -83,8 +83,10 @@ def _by_function(site: Site, collate: Value, one: Value, loader: int) -> Value:
     site.m.heap.write(collating.filling(site.m), NONE)
     result = _apart_from_turns(site, lambda: site.m.call(collate, Arguments([given]), site.node, site.frame))
     site.m.heap.write(at, before)
-    constants = seen and collating.followed(site.deep(result))
-    return as_rows(site, result or SETTING, loader, collated=False, more=0, constants=constants)
+    held = site.deep(result)
+    constants = seen and collating.followed(held)
+    several = len({a.order for a in held if isinstance(a, Data) and a.order and a.placement.kind in (Kind.ROWS, Kind.PER_RANK)}) > 1
+    return as_rows(site, result or SETTING, loader, collated=False, more=0, constants=constants, ordered=several)
 
 
 def _apart_from_turns(site: Site, put_together: Callable[[], Value]) -> Value:
@@ -143,7 +145,7 @@ def _of_a_batch(site: Site, number: Data, loader: int) -> Data:
     return batch._replace(placement=number.placement if sized else placements.PER_RANK)
 
 
-def _put_together(site: Site, a: Data, loader: int, *, collated: bool, more: int) -> Data:
+def _put_together(site: Site, a: Data, loader: int, *, collated: bool, more: int, ordered: bool) -> Data:
     """What is made of the samples: rows. What is not known of it may be filled up to the longest of the
     rank's samples, where a function that puts a batch together does that.
     """
@@ -152,7 +154,7 @@ def _put_together(site: Site, a: Data, loader: int, *, collated: bool, more: int
     lost = a.placement.kind is Kind.UNKNOWN
     axes = a.axes + more if a.axes is not None and not lost else None
     batch = _batch(site, "batch" if plain else a.kind if kept else "tensor", loader, axes)
-    batch = batch._replace(alike=a.alike and collated)
+    batch = batch._replace(alike=a.alike and collated, order=a.order if ordered else batch.order)
     filled = lost and not collated and collating.is_filled_up(site.m)
     if filled and batch.placement.kind is Kind.ROWS:
         return batch._replace(placement=batch.placement._replace(padded=True))
@@ -161,17 +163,18 @@ def _put_together(site: Site, a: Data, loader: int, *, collated: bool, more: int
 
 def as_rows(
     site: Site, v: Value, loader_number: int, *, collated: bool = True, more: int = 1,
-    seen: set[int] | None = None, constants: bool = False,
+    seen: set[int] | None = None, constants: bool = False, ordered: bool = False,
 ) -> Value:  # fmt: skip
     """A batch made of samples: whatever a sample holds is rows; ``collated`` by torch as
     tensors, which have one axis ``more`` unless what is given is a batch already, in which what
     samples meet in differs. ``seen``: the containers that are made rows already, which may hold each
-    other. ``constants``: what is not made of the samples stays what it is.
+    other. ``constants``: what is not made of the samples stays what it is. ``ordered``: its parts have
+    the samples in several orders.
     """
     found: list[Atom] = []
     seen = set() if seen is None else seen
     how: dict[str, Any] = {
-        "collated": collated, "more": more, "seen": seen, "constants": constants,
+        "collated": collated, "more": more, "seen": seen, "constants": constants, "ordered": ordered,
     }  # fmt: skip
     for a in v:
         match a:
@@ -194,10 +197,11 @@ def as_rows(
                 if batch.placement.kind is Kind.ROWS:
                     lying = a.placement
                     times = lying.times or int(not lying.ragged)
-                    batch = batch._replace(placement=lying._replace(times=times))
+                    order = a.order if ordered else batch.order
+                    batch = batch._replace(placement=lying._replace(times=times), order=order)
                 found.append(batch)
             case Data():
-                found.append(_put_together(site, a, loader_number, collated=collated, more=more))
+                found.append(_put_together(site, a, loader_number, collated=collated, more=more, ordered=ordered))
             case Const() | Setting() if constants or a == NONE[0]:
                 found.append(a)
             case Const():
@@ -208,7 +212,7 @@ def as_rows(
                 made = site.m.heap.objects[a.object]
                 fields = [] if a.object in seen else list(site.m.heap.names(made.number))
                 seen.add(a.object)
-                own = None if collated else collating.own_items(site.m, made, loader_number)
+                own = None if collated else collating.own_items(site.m, made, loader_number, ordered=ordered)
                 for name, held in fields:
                     if own is not None and name == ELEMENTS:
                         site.m.heap.write((made.number, name), own)

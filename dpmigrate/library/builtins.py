@@ -107,8 +107,8 @@ def total(site: Site) -> Value:
     if listed is not None:
         return out
     count = site.m.counts([source])
-    if count and placement_of(out).kind in placements.EQUAL:
-        why = site.m.parting(count, site.node)
+    why = site.m.parting(count, site.node) if count else None
+    if count and (placement_of(out).kind in placements.EQUAL or (why is not None and why.whose)):
         whole = placement_of(count) != placements.SUM
         out = divergence.differing(out, why) if why is not None and whole else out
     # of any number of batches: sizes add up to a part of their total

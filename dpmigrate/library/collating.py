@@ -10,14 +10,16 @@ from __future__ import annotations
 import ast
 
 from dpmigrate.execution import placements, samples
+from dpmigrate.execution.derivation import of_others
 from dpmigrate.execution.joins import join
 from dpmigrate.execution.machine import Machine
 from dpmigrate.execution.objects import LENGTH, Object
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import (
     NOTHING,
+    ONE,
     ONE_SAMPLE,
-    SOME_TURNS,
+    OTHERS,
     Atom,
     Const,
     Data,
@@ -86,6 +88,12 @@ def is_put_together(site: Site, v: Value) -> bool:
     return each and bool(assembled(site.m))
 
 
+def filled_out(site: Site, given: Value, word: str) -> Value:
+    """A sample, or lists of those, filled up to a size that the rank's samples have together: it is what it was beside what fills it."""
+    spoilt = site.m.whose([given])
+    return tuple(a._replace(whose=spoilt) if isinstance(a, Data) else a for a in site.unknown(word))
+
+
 def tagged(v: Value) -> bool:
     """Whether a value is the name of the kind of a container in a sample that outlives its branch."""
     return v in (const("<list>"), const("<dict>"))
@@ -109,6 +117,7 @@ def _all_own(site: Site, v: Value, origin: Origin, place: tuple[object, ...], de
 
 def _own(site: Site, a: Atom, origin: Origin, place: tuple[object, ...], depth: int = 3) -> Atom:
     own = Origin(site.node, ONE_SAMPLE, Origin(site.node, OF_ONE_SIZE))
+    order = samples.IN_ORDER
     match a:
         case Items() if a.items and tagged(a.items[0]):
             return _container(site, a, origin, place)
@@ -123,14 +132,14 @@ def _own(site: Site, a: Atom, origin: Origin, place: tuple[object, ...], depth: 
             origin = own if sized else origin
             # a number whose axes are not known may be what a file holds
             kind = "any" if a.kind == "number" and a.axes is None else a.kind
-            return a._replace(kind=kind, placement=placements.PER_RANK, origin=origin, turn=False)
+            return a._replace(kind=kind, placement=placements.PER_RANK, origin=origin, turn=False, whose=ONE, order=order)
         case Const(value=None):
             return a
         case Const():
             kind = "text" if isinstance(a.value, str) else "number"
-            return Data(kind, placements.PER_RANK, origin=own)
+            return Data(kind, placements.PER_RANK, origin=own, whose=ONE, order=order)
         case Setting():
-            return Data("any", placements.PER_RANK, origin=own)
+            return Data("any", placements.PER_RANK, origin=own, whose=ONE, order=order)
         case Ref() if depth and (made := site.m.heap.objects[a.object]).kind in ("list", "dict"):
             return _held_by_all(site, made, origin, place, depth - 1)
     return a
@@ -169,7 +178,7 @@ def _own_length(site: Site, made: Object) -> None:
     if made.kind == "list" and not (len(held) == 1 and isinstance(held[0], Const)):
         # as many as that sample has, and another one has others; with items of other samples it is no sample's number any more
         of_one = Origin(site.node, HOW_MANY, Origin(site.node, WHICH_SAMPLE))
-        site.m.heap.write((made.number, LENGTH), value(Data("number", placements.PER_RANK, origin=of_one)))
+        site.m.heap.write((made.number, LENGTH), value(Data("number", placements.PER_RANK, origin=of_one, order=samples.IN_ORDER)))
 
 
 def field(kind: str, name: Value) -> object:
@@ -207,7 +216,7 @@ def _stacked(site: Site, a: Atom) -> Atom:
         case Data() if samples.is_one(a):
             axes = 0 if a.kind == "number" else a.axes
             more = None if axes is None else axes + 1
-            return a._replace(kind="tensor", placement=placements.rows(), axes=more)
+            return a._replace(kind="tensor", placement=placements.rows(), axes=more, whose="")
     return a
 
 
@@ -233,14 +242,14 @@ def meet(a: Data) -> bool:
     """
     if a.kind in _SINGLE or a.origin is None or a.axes == 0:
         return False
-    if a.placement.kind in (Kind.PARTIAL, Kind.RATIO):
+    if a.placement.kind in (Kind.PARTIAL, Kind.RATIO) or (of_others(a) and a.whose == OTHERS):
         return True
     if a.placement.kind is not Kind.PER_RANK:
         return False
     first = a.origin
     if first.word == PART:
         return isinstance(first.node, ast.Subscript) and _cut(first.node.slice)
-    return first.word == SOME_TURNS or bool(a.bent and first.word not in _ORDERED)
+    return bool(a.bent and first.word not in _ORDERED)
 
 
 def differing(a: Data, loader: int) -> Data:
@@ -248,7 +257,7 @@ def differing(a: Data, loader: int) -> Data:
     assert a.origin is not None
     origin = Origin(a.origin.node, MEET, a.origin)
     sources, none = a.sources | {loader}, frozenset[ast.AST]()
-    return a._replace(placement=placements.PER_RANK, origin=origin, sources=sources, bent=none)
+    return a._replace(placement=placements.PER_RANK, origin=origin, sources=sources, bent=none, whose="", order=frozenset())
 
 
 def _cut(index: ast.expr) -> bool:
@@ -262,9 +271,10 @@ def constant(a: Data) -> bool:
     return plain and a.placement.kind in placements.EQUAL and bool(a.axes)
 
 
-def own_items(m: Machine, made: Object, loader: int) -> Value | None:
-    """What a list with an item for each sample holds; None where it is not one."""
+def own_items(m: Machine, made: Object, loader: int, *, ordered: bool) -> Value | None:
+    """What a list with an item for each sample holds; None where it is not one. ``ordered``: its order is not that of all."""
     held = m.contents(made)
     if not held or not all(map(samples.is_one, held)) or not samples.all_of_batch(m, made, one=True):
         return None
-    return value(*(a._replace(sources=a.sources | {loader}) for a in held if isinstance(a, Data)))
+    own = [a._replace(sources=a.sources | {loader}) for a in held if isinstance(a, Data)]
+    return value(*(a if ordered else a._replace(order=frozenset()) for a in own))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 
-from dpmigrate.execution import arithmetic, divergence
+from dpmigrate.execution import arithmetic, divergence, samples
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.containers import CALLED
 from dpmigrate.execution.dict_methods import COUNTS
@@ -70,6 +70,7 @@ def counter(site: Site) -> Value:
             if site.flat(elements)
             else SETTING
         )
+        held = samples.others(site.m, held, site.node)  # how often those of several samples are there
         site.m.heap.widen((made.number, "*"), held)
         site.m.heap.widen((made.number, "#keys"), elements or SETTING)
     return value(Ref(made.number))

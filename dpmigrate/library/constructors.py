@@ -42,14 +42,13 @@ def collected(kind: str) -> Effect:
         whole = site.word == "sorted" and is_put_together(site, source)
         if site.word not in ("list", "tuple"):
             elements = in_no_order(elements) if site.word != "deque" else elements
-            elements = elements if whole else samples.loose(elements)
+            by = (site.node, *(o.number for o in site.m.objects(source)))
+            elements = samples.reordered(site.m, elements, site.node, by) if whole else samples.loose(site.m, elements)
         made = site.m.listed([elements], site.node, site.frame, exact=False, kind=kind)
         counted_by(site, site.m.objects(made)[0], [source])
         least = [site.m.heap.read((o.number, LEAST)) for o in site.m.objects(source)]
         if len(least) == len(source) == 1 and least[0]:
             site.m.heap.write((site.m.objects(made)[0].number, LEAST), least[0])
-        if site.word == "sorted":
-            site.m.objects(made)[0].marks.add(samples.OWN_ORDER)
         return made if whole else _sorted(site, made)
 
     return effect
@@ -59,7 +58,6 @@ def _sorted(site: Site, made: Value) -> Value:
     """What ``sorted`` gives, in an order that its key says."""
     if site.word == "sorted":
         (listed,) = site.m.objects(made)
-        listed.marks.add(samples.OWN_ORDER)
         site.m.mixed(listed, site.m.order_of(made, site.arguments, site.node, site.frame))
     return made
 

@@ -169,13 +169,17 @@ def rows_chosen(site: Site, owner: Value, found: Data, walk: Walk) -> Value:
     if lying.kind is Kind.UNKNOWN:
         return site.unknown("what a batch is indexed by")
     if samples.is_place(own) and (p.times, p.segments, p.ragged) == (1, 1, False):
-        return _of_one_sample(site, owner, walk)
+        return _of_one_sample(site, owner, walk, own)
     _note_place(site, value(found), kind, own)
     word = SINGLE if kind == "one" else PART
-    return derivation.derived(word, placements.PER_RANK, [owner], site.node, keep_axes=False)
+    part = derivation.derived(word, placements.PER_RANK, [owner], site.node, keep_axes=False)
+    order = next((d.order for d in data(site.flat(own)) if d.order and d.order != samples.IN_ORDER), None)
+    if kind != "many" or order is None:
+        return part
+    return tuple(a._replace(order=order) if isinstance(a, Data) and a.order else a for a in part)  # put into that one
 
 
-def _of_one_sample(site: Site, owner: Value, walk: Walk) -> Value:
+def _of_one_sample(site: Site, owner: Value, walk: Walk, place: Value) -> Value:
     """``x[i]``, ``x[i, j]`` in a turn for each sample: what the turn's own sample has."""
     beside = join(*[site.flat(v) for v in walk.others]) if walk.others else NOTHING
     own = all(
@@ -185,7 +189,7 @@ def _of_one_sample(site: Site, owner: Value, walk: Walk) -> Value:
     made = derivation.derived(
         ONE_SAMPLE, placements.PER_RANK, [owner], site.node, axes=walk.axes, keep_axes=False
     )
-    return samples.element(site.m, made, site.node) if own else made
+    return samples.at_place(site.m, made, place, site.node) if own else made
 
 
 def _first_of_each(site: Site, p: Placement, part: Value) -> bool:

@@ -227,7 +227,7 @@ def iterate(site: Site) -> Value | None:
     if made.name == "repeat":
         return sources[0]
     each = [_index(site, made) if s == SETTING else _taken_from(site, made, s, sources) for s in sources]
-    each = [v if _in_order(site, made, s) else samples.loose(v) for v, s in zip(each, sources, strict=True)]
+    each = [_as_given(site, made, s, v) for v, s in zip(each, sources, strict=True)]
     if len({s for s in sources if s != SETTING}) > 1 and made.name != "chain":
         each = [samples.others(site.m, v, site.node) if _own_order(site, s) else v for v, s in zip(each, sources, strict=True)]
     order = next((o for v in each if (o := some_order(v)) is not None), None)
@@ -270,6 +270,15 @@ def _in_order(site: Site, made: Object, source: Value) -> bool:
         for o in held
     )
     return whole and made.name not in _REORDERED
+
+
+def _as_given(site: Site, made: Object, source: Value, v: Value) -> Value:
+    """What an iterator gives of what its source has for each sample."""
+    if _in_order(site, made, source):
+        return v
+    if made.name == "reversed" and all(samples.all_of_batch(site.m, o, one=True) for o in site.m.objects(source)):
+        return samples.reordered(site.m, v, site.node, samples.REVERSED)
+    return samples.loose(site.m, v)
 
 
 def _own_order(site: Site, source: Value) -> bool:

@@ -27,7 +27,7 @@ from dpmigrate.execution.values import (
 )
 from dpmigrate.library import batch_state, detection, sequence_models
 from dpmigrate.library.axes import on_axis, rows_of
-from dpmigrate.library.collating import assembled, filled_up, filling
+from dpmigrate.library.collating import assembled, filled_out, filled_up, filling
 from dpmigrate.library.copies import copy_of
 from dpmigrate.library.effects import cut
 from dpmigrate.library.forward_pass import each_data, forward, methods_run
@@ -207,7 +207,7 @@ _BEHIND = ("reflect", "replicate", "circular")
 def padded(site: Site) -> Value:
     """``F.pad(x, (left, right, …))``: pads from the last axis on."""
     if filled_up(site.m, site.flat(site.get(1, "pad") or ())):
-        return site.unknown("a sample filled up to the longest")
+        return filled_out(site, site.get(0) or NOTHING, "a sample filled up to the longest")
     found = rows_of(site.get(0) or ())
     if found is None:
         return site.each()

@@ -11,6 +11,7 @@ from dpmigrate.execution.objects import ELEMENTS, Object
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import (
     NOTHING,
+    ONE,
     ONE_SAMPLE,
     RESULTS,
     SETTING,
@@ -82,7 +83,7 @@ def _of_one(site: Site, held: Value) -> Value:
     if len(held) != 1 or not own:
         return NOTHING
     origin = Origin(site.node, ONE_SAMPLE, own[0].origin)
-    return value(Data("number", own[0].placement, origin=origin, turn=own[0].turn))
+    return value(own[0]._replace(kind="number", origin=origin, whose="" if own[0].turn else own[0].whose or ONE))
 
 
 def _counted(site: Site, made: Object) -> Value:

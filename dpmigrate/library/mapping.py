@@ -9,7 +9,7 @@ from dpmigrate.execution.containers import CALLED
 from dpmigrate.execution.divergence import differing
 from dpmigrate.execution.joins import join
 from dpmigrate.execution.objects import LENGTH
-from dpmigrate.execution.values import NONE, NOTHING, SETTING, Value
+from dpmigrate.execution.values import NONE, NOTHING, SETTING, SOME, Value
 from dpmigrate.library.iterators import over
 from dpmigrate.library.sites import Row, Site
 
@@ -60,7 +60,7 @@ def _some(site: Site, function: Value, source: Value) -> Value:
     if function != NONE:
         test = join(*site.m.call_each(function, [source], site.node, site.frame))
     test = site.m.condition(test, site.node, site.frame)
-    out = site.m.listed([samples.loose(elements)], site.node, site.frame, exact=False, by=[source])
+    out = site.m.listed([samples.loose(site.m, elements, SOME)], site.node, site.frame, exact=False, by=[source])
     parted = site.m.parting(test, site.node)
     if parted is not None:  # other items on each rank
         (made,) = site.m.objects(out)

@@ -23,7 +23,7 @@ from dpmigrate.execution.values import (
 )
 from dpmigrate.library import streams, torch_linalg, torch_math, torch_products, torch_shapes
 from dpmigrate.library.axes import rows_of
-from dpmigrate.library.collating import filled_up
+from dpmigrate.library.collating import filled_out, filled_up
 from dpmigrate.library.effects import (
     coupled,
     elementwise,
@@ -140,7 +140,7 @@ def appended(site: Site) -> Value | None:
 def padded(site: Site) -> Value:
     """``np.pad(x, widths)``."""
     if filled_up(site.m, site.flat(site.get(1, "pad_width") or NOTHING)):
-        return site.unknown("a sample filled up to the longest")
+        return filled_out(site, site.get(0) or NOTHING, "a sample filled up to the longest")
     return _CHANGED(site) or NOTHING
 
 

@@ -226,7 +226,10 @@ def along(at: int = 1, default: int | None = -1) -> Effect:
         if None in hits:
             return site.unknown(f"which axis of {site.word} runs over the samples")
         placement = placements.PER_RANK if any(hits) else found.placement
-        return _with_places(site, site.data(placement, axes=found.axes, keep_axes=False))
+        made = site.data(placement, axes=found.axes, keep_axes=False)
+        if any(hits) and site.word in ("sort", "argsort"):  # samples, or their places, in an order of their own
+            made = tuple(a._replace(order=frozenset({site.node})) if isinstance(a, Data) and a.order else a for a in made)
+        return _with_places(site, made)
 
     return effect
 

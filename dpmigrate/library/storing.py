@@ -37,8 +37,9 @@ def stored(site: Site) -> Value | None:
         placement, word = (placements.PER_RANK, SINGLE) if single else (held, word)
     elif (held.kind is Kind.ROWS and _of_a_sample(site, new)) or _at_own_place(site, owner, key, new):
         placement = held
+        by = any(d.order for d in data(site.flat(key)))  # each sample is put back at its own place
         new = tuple(
-            a._replace(placement=held, turn=False) if isinstance(a, Data) else a for a in new
+            a._replace(placement=held, turn=False, order=samples.IN_ORDER if by else a.order) if isinstance(a, Data) else a for a in new
         )
     elif at.kind in placements.EQUAL:
         rows = given.kind is Kind.ROWS

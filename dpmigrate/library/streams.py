@@ -13,6 +13,7 @@ from dpmigrate.execution.objects import ELEMENTS, Location
 from dpmigrate.execution.values import (
     NONE,
     NOTHING,
+    SOME,
     Data,
     Origin,
     Ref,
@@ -139,7 +140,7 @@ def shuffled(site: Site) -> Value:
     listed = site.get(place) or ()
     for made in site.m.objects(listed):
         if made.kind == "list":
-            site.m.collapse(made)  # which item is where is not known any more
+            site.m.collapse(made, whose=SOME)  # which item is where is not known any more
             held = site.m.heap.read((made.number, ELEMENTS))
             if held:
                 site.m.heap.write((made.number, ELEMENTS), drawn(site, stream, held))

@@ -216,26 +216,14 @@ UNDERSTOOD = {
     "grown in the turn": (_SUM, "found = 0\nfor a in x:\n    own = torch.zeros(0)\n    for k in range(3):\n        own = torch.cat((own, a[k:] * k))\n    found += own.norm()"),
     "grown by the same": (_SUM, "all = torch.zeros(0, 3)\nfor a in x:\n    all = torch.cat((all, weight[None]))\nfound = (all * x).sum()"),
     "a progress said": (_SUM, "found = 0\nfor i, a in enumerate(x):\n    if i == 0:\n        print(i)\n    found += a.norm()"),
+    "lists of each": (_SUM, _SEQUENCES + "found = 0\nfor s, b in zip(all, y):\n    found += len(s) * b"),
+    "lists compared": (_MEAN, _SEQUENCES + "found = sum(s == t for s, t in zip(all, [[v for v in b.tolist() if v < 0.5] for b in x])) / len(all)"),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize(("claim", "body"), UNDERSTOOD.values(), ids=UNDERSTOOD)
 def test_what_is_made_of_each_sample(claim: str, body: str) -> None:
     assert claimed(body) == claim
-    assert holds(body, claim)
-
-
-#: sums and means that are not seen to be any: a list of a sample's own elements, which another list holds, is
-#: not known to be that of the turn's sample in a later loop
-NOT_SEEN = {
-    "lists of each": (_SUM, _SEQUENCES + "found = 0\nfor s, b in zip(all, y):\n    found += len(s) * b"),
-    "lists compared": (_MEAN, _SEQUENCES + "found = sum(s == t for s, t in zip(all, [[v for v in b.tolist() if v < 0.5] for b in x])) / len(all)"),
-}
-
-
-@pytest.mark.parametrize(("claim", "body"), NOT_SEEN.values(), ids=NOT_SEEN)
-def test_what_is_not_seen_to_be_a_total_is_no_wrong_one(claim: str, body: str) -> None:
-    assert claimed(body) == "per rank"
     assert holds(body, claim)
 
 

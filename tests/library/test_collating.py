@@ -9,6 +9,7 @@ from tests.execution.paper import executed, module_of
 
 _PROGRAM = """
 import numpy as np
+from collections import Counter
 from torch import nn
 from torch.utils.data import DataLoader, Dataset, default_collate
 import dpmigrate_runtime as ddp
@@ -185,6 +186,25 @@ _TOGETHER = [
     "return torch.tensor([t for s, o in zip(samples, samples[1:] + samples[:1]) for t in (s['n'], o['n'])])",
     "d = {}\n    for s in samples:\n        d.setdefault(s['n'], s['x'])\n    return torch.stack([d[s['n']] for s in samples])",
     "return torch.tensor(sorted({t for s in samples for t in s['y']}))",
+    # words that are kept by how often the batch has them
+    "c = Counter()\n    for s in samples:\n        c.update(s['y'])\n    return torch.tensor([sum(t for t in s['y'] if c[t] > 1) for s in samples])",
+    "c = Counter(t for s in samples for t in s['y'])\n    keep = {t for t, n in c.items() if n > 1}\n"
+    "    return torch.tensor([sum(t in keep for t in s['y']) for s in samples])",
+    "top = [t for t, n in Counter(t for s in samples for t in s['y']).most_common(1)]\n"
+    "    return torch.tensor([len([t for t in s['y'] if t in top]) for s in samples])",
+    # what goes on from turn to turn
+    "m = 0\n    return torch.tensor([(m := m + len(s['y'])) for s in samples])",
+    "m = 0\n    return torch.tensor([float(m := max(m, len(s['y']))) for s in samples])",
+    # other samples at the places of these
+    "xs = [s['x'] for s in samples]\n    return torch.stack(xs[1:] + xs[:1])",
+    "return torch.stack([s['x'] for s in samples[1:] + samples[:1]])",
+    "xs = [s['x'] for s in samples]\n    xs.insert(0, xs.pop())\n    return torch.stack(xs)",
+    "good = [s for s in samples if s['y']]\n    return torch.stack([good[0]['x'] for s in good])",
+    "good = [s for s in samples if s['y']]\n    return torch.stack([good[i - 1]['x'] for i in range(len(good))])",
+    # numbers by which the batch counts its samples
+    "ns = sorted(set(s['n'] for s in samples))\n    return torch.tensor([ns.index(s['n']) for s in samples])",
+    "ns = [s['n'] for s in samples]\n    return torch.tensor([float(ns.count(s['n'])) for s in samples])",
+    "ns = list(dict.fromkeys(s['n'] for s in samples))\n    return torch.tensor([float(ns.index(s['n'])) for s in samples])",
 ]
 _EACH = [
     "return torch.tensor([float(len(s['y'])) for s in samples])",
@@ -192,6 +212,13 @@ _EACH = [
     "out = []\n    for i in range(len(samples)):\n        out.append(samples[i]['x'] * samples[i]['n'])\n    return torch.stack(out)",
     "return torch.stack([s['x'] for s in sorted(samples, key=lambda s: len(s['y']))])",
     "ns = [s['n'] for s in samples]\n    return torch.stack([s['x'] * n for s, n in zip(samples, ns)])",
+    "samples.sort(key=lambda s: len(s['y']))\n    return torch.stack([s['x'] for s in samples])",
+    "b = sorted(samples, key=lambda s: len(s['y']))\n    ns = [s['n'] for s in b]\n    return torch.stack([s['x'] * n for s, n in zip(b, ns)])",
+    "return torch.tensor([max(Counter(s['y']).values()) for s in samples])",
+    "return torch.tensor([sum(1 for t in s['y'] if t in (0, 1)) for s in samples])",
+    "return torch.tensor([len(set(s['y'])) + s['n'] for s in samples])",
+    "return torch.stack([s['x'] for s in sorted(samples, key=lambda s: s['n'])[::-1]])",
+    "order = sorted(range(len(samples)), key=lambda i: samples[i]['n'])\n    return torch.stack([samples[i]['x'] for i in order])",
 ]
 
 
@@ -203,3 +230,49 @@ def test_what_samples_have_together_is_none_of_each(body: str) -> None:
 @pytest.mark.parametrize("body", _EACH)
 def test_what_the_turns_own_sample_has(body: str) -> None:
     assert _given(f"    {body}", "{'x': x, 'y': y, 'n': i % 2}", _LISTED) == ["rows(axis 0)"]
+
+
+_BY_N, _BY_LENGTH = "sorted(samples, key=lambda s: s['n'])", "sorted(samples, key=lambda s: len(s['y']))"
+_IN_ORDERS = [
+    ("a = b = samples", True),
+    (f"a = b = {_BY_N}", True),
+    (f"a = samples; b = {_BY_N}", False),
+    (f"a = {_BY_N}; b = {_BY_LENGTH}", False),
+    ("a = samples[:]; b = samples", True),
+    ("a = samples[::-1]; b = samples", False),
+    ("a = samples[::-1]; b = list(reversed(samples))", True),
+    ("a = samples[::-1][::-1]; b = samples", True),
+    ("a = list(samples); a.sort(key=lambda s: s['n']); b = samples", False),
+    ("a = list(samples); a.reverse(); b = samples", False),
+    ("a = list(samples); samples.sort(key=lambda s: s['n']); b = samples", False),
+    ("samples.sort(key=lambda s: s['n']); a = [s for s in samples]; b = samples", True),
+    ("o = sorted(range(len(samples)), key=lambda i: samples[i]['n']); a = [samples[i] for i in o]; b = [samples[i] for i in o]", True),
+    ("o = sorted(range(len(samples)), key=lambda i: samples[i]['n']); a = [samples[i] for i in o]; b = samples", False),
+]
+
+
+@pytest.mark.parametrize(("made", "alike"), _IN_ORDERS)
+def test_parts_of_a_batch_have_its_samples_in_one_order(made: str, alike: bool) -> None:
+    body = f"    {made}\n    return torch.stack([s['x'] for s in a]), torch.tensor([s['n'] for s in b])"
+    program = _PROGRAM.format(body=body, sample="{'x': x, 'y': y, 'n': i % 2}", made=_LISTED)
+    ex = executed(f"{program}    out = batch[0] * batch[1][:, None]\n")
+    (lying,) = {str(a.placement) for a in ex.heap.read((module_of(ex).number, "out")) or () if isinstance(a, Data)}
+    assert lying == ("rows(axis 0)" if alike else "per rank")
+
+
+@pytest.mark.parametrize(
+    ("made", "alike"),
+    [
+        ("i = n.argsort(); x, n = x[i], n[i]", True),
+        ("i = n.argsort(); x = x[i]", False),
+        ("n, i = n.sort(); x = x[i]", True),
+        ("n, i = n.sort()", False),
+        ("n, i = n.sort(); n = n[:, None]", False),
+    ],
+)
+def test_tensors_that_are_put_in_order(made: str, alike: bool) -> None:
+    body = f"{_STACKED}    n = torch.tensor([s[1] for s in samples])\n    {made}\n    return x, n"
+    program = _PROGRAM.format(body=body, sample="x, i % 2, np.ones(3)", made="torch.ones(3) * i")
+    ex = executed(f"{program}    out = batch[0].sum(1) * batch[1]\n")
+    (lying,) = {str(a.placement) for a in ex.heap.read((module_of(ex).number, "out")) or () if isinstance(a, Data)}
+    assert (lying != "per rank") is alike
