@@ -238,7 +238,7 @@ def _made_before(roles: Roles, loop: Loop, bodies: list[ast.AST], rows: Rows, fo
             given = [v for key in roles.values.keys(n) for v in roles.written(key) if not roles.names.is_inside(v, loop)]
         for call in (c for v in given for c in walk(v) if isinstance(c, ast.Call)):
             numbers = [m for a in _arguments(call) for m in walk(a) if isinstance(m, ast.Name | ast.Attribute | ast.Constant) and not _bound(roles, m)]
-            if _makes_rows(roles, call) and not roles.quiet(n) and any(_word(m) in sizes for m in numbers):
+            if _makes_rows(roles, call) and not roles.quiet(n) and any(_word(m) in sizes and not _last_axis(call, m) for m in numbers):
                 return n
     return None
 
@@ -263,6 +263,20 @@ def _makes_rows(roles: Roles, call: ast.Call) -> bool:
     dotted = roles.names.dotted(call.func)
     word = roles.names.word(call.func)
     return (word in _MAKERS and dotted.startswith(("torch.", "numpy."))) or (word in _METHODS and isinstance(call.func, ast.Attribute))
+
+
+def _last_axis(call: ast.Call, size: ast.AST) -> bool:
+    """Whether a number that is written out is how long the last of several axes is: that of features, whatever number a batch has (``randn(64, 8)``).
+    A size that has a name says what it is.
+    """
+    sizes = [a.elts for a in _arguments(call) if isinstance(a, ast.Tuple | ast.List)] or [call.args]
+    called = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+    several = isinstance(size, ast.Constant) and called not in _COUNTED
+    return several and any(len(axes) > 1 and size is axes[-1] for axes in sizes)
+
+
+#: what makes numbers between bounds: its arguments are no axes
+_COUNTED = ("linspace", "logspace", "arange", "randint", "normal", "uniform", "permutation", "repeat_interleave")
 
 
 def _word(node: ast.Name | ast.Attribute | ast.Constant) -> str:

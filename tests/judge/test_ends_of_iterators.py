@@ -119,6 +119,21 @@ def test_rows_that_are_made_before_for_a_whole_batch_are_refused(before: str, af
     assert ["shift" in f.message for f in found] == [True]
 
 
+@pytest.mark.parametrize(
+    ("before", "refused"),
+    [
+        ("w = torch.randn(6, 16)", False),
+        ("w = torch.zeros((6, 16))", False),
+        ("w = torch.zeros(16, 6).T", True),
+        ("w = torch.linspace(0, 1, 16)", True),
+        ("w = torch.zeros(1, 16, 6)", True),
+    ],
+)
+def test_a_number_of_features_is_none_of_samples(before: str, refused: bool) -> None:
+    found = blocked(findings(_program(_PLAIN, before, "(model(x) + (x[:, :6] @ w).mean() - y).pow(2).mean().backward()")))
+    assert bool(found) is refused
+
+
 def test_a_whole_batch_taken_before_the_loop_is_refused() -> None:
     text = _PROGRAM.replace("for epoch in range(4):\n    {before}\n    for x, y in pages:\n", "u, v = next(pages)\nfor step in range(7):\n    if step < 9:\n        x, y = next(pages)\n")
     text = text.format(ends="        if self.at >= len(self.x):\n            self.at = 0", after="u = x").replace("model(x)", "model(x + u)")
