@@ -83,7 +83,7 @@ class ItemStoreParts(ItemParts):
             if 0 <= index < count:
                 self.heap.put((made.number, index), new)
             return
-        self.collapse(made)
+        self.collapse(made, whose=SOME)
         self.heap.widen((made.number, ELEMENTS), new)
         self.mixed(made, self._by_key(key, node))
 

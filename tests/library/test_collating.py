@@ -9,7 +9,8 @@ from tests.execution.paper import executed, module_of
 
 _PROGRAM = """
 import numpy as np
-from collections import Counter
+from collections import Counter, deque
+from itertools import accumulate
 from torch import nn
 from torch.utils.data import DataLoader, Dataset, default_collate
 import dpmigrate_runtime as ddp
@@ -200,6 +201,9 @@ _TOGETHER = [
     "return torch.stack([s['x'] for s in samples[1:] + samples[:1]])",
     "xs = [s['x'] for s in samples]\n    xs.insert(0, xs.pop())\n    return torch.stack(xs)",
     "good = [s for s in samples if s['y']]\n    return torch.stack([good[0]['x'] for s in good])",
+    "return torch.stack([s['x'] * a for s, a in zip(samples, accumulate(s['n'] for s in samples))])",
+    "c = Counter(s['n'] for s in samples)\n    return torch.stack([s['x'] / c.total() for s in samples])",
+    "d = deque(s['x'] for s in samples)\n    d.rotate(1)\n    return torch.stack(list(d))",
     "good = [s for s in samples if s['y']]\n    return torch.stack([good[i - 1]['x'] for i in range(len(good))])",
     # numbers by which the batch counts its samples
     "ns = sorted(set(s['n'] for s in samples))\n    return torch.tensor([ns.index(s['n']) for s in samples])",
@@ -219,6 +223,8 @@ _EACH = [
     "return torch.tensor([len(set(s['y'])) + s['n'] for s in samples])",
     "return torch.stack([s['x'] for s in sorted(samples, key=lambda s: s['n'])[::-1]])",
     "order = sorted(range(len(samples)), key=lambda i: samples[i]['n'])\n    return torch.stack([samples[i]['x'] for i in order])",
+    "out = [None] * len(samples)\n    for i, s in enumerate(samples):\n        out[i] = s['x']\n    return torch.stack(out)",
+    "rows = [(s['x'], s['n']) for s in samples]\n    rows.sort(key=lambda r: r[1])\n    return torch.stack([r[0] for r in rows])",
 ]
 
 
