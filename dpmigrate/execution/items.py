@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from dpmigrate.execution import divergence, identity, samples
+from dpmigrate.execution import divergence, identity, sample_orders, samples
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.containers import FACTORY, ContainerParts
 from dpmigrate.execution.joins import join
@@ -211,7 +211,7 @@ class ItemParts(ContainerParts):
                 self.heap.write((self.objects(out)[0].number, LENGTH), length)
             return out
         if samples.is_place(key) and samples.all_of_batch(self, made, one=True):
-            return samples.at_place(self, self.contents(made), key, node)  # what the turn's own sample has
+            return sample_orders.at_place(self, self.contents(made), key, node)  # what the turn's own sample has
         return self._chosen(self.contents(made), key, node)
 
     def _whole(self, key: Value) -> int:
@@ -223,7 +223,7 @@ class ItemParts(ContainerParts):
     def _all_items(self, made: Object, node: ast.AST, frame: Frame, *, turned: bool) -> Value:
         """Another list with the items of one that has one for each sample."""
         held = self.contents(made)
-        held = samples.reordered(self, held, node, samples.REVERSED) if turned else held
+        held = sample_orders.reordered(self, held, node, sample_orders.REVERSED) if turned else held
         out = self.listed([held], node, frame, exact=False)
         self.heap.write((self.objects(out)[0].number, LENGTH), self.heap.read((made.number, LENGTH)) or SETTING)
         return out

@@ -47,8 +47,6 @@ COUNTED = "counted"
 OF_A_SAMPLE = "of a sample"
 #: a mark of a list in an order of its own
 OWN_ORDER = "in its own order"
-#: the order in which a function is given the samples of which it makes a batch
-IN_ORDER: frozenset[object] = frozenset({"as given"})
 #: data whose rows are no samples, or not in the order of the batch; what is gone through of a batch of
 #: unknown form may be its fields, each of all samples (``x, y = (t.to(device) for t in batch)``), and so may
 #: what a network of unseen code gives
@@ -95,48 +93,6 @@ def some(m: Machine, iterable: Value) -> bool:
     return made is None or not any(map(_zero, m.heap.read((made.number, LENGTH)) or NOTHING))
 
 
-def reordered(m: Machine, v: Value, node: ast.AST, by: object) -> Value:
-    """What has an item for each sample, in another order: that of ``by``."""
-    return normal(tuple(_reordered(m, a, node, by) for a in v))
-
-
-def _reordered(m: Machine, a: Atom, node: ast.AST, by: object) -> Atom:
-    match a:
-        case Items():
-            return Items(tuple(reordered(m, v, node, by) for v in a.items))
-        case Ref() if OF_A_SAMPLE in m.heap.objects[a.object].marks:
-            made = m.heap.objects[a.object]
-            own = _twin(m, made, node, f"by {by}", lambda held: reordered(m, held, node, by))
-            own.marks.add(OF_A_SAMPLE)
-            count = m.heap.read((own.number, LENGTH))
-            if count:
-                m.heap.write((own.number, LENGTH), reordered(m, count, node, by))
-            return Ref(own.number)
-        case Data() if a.order and a.whose != OTHERS:
-            return a._replace(order=_by(a.order, by))
-        case Setting() if a.word == PLACE:
-            return Data("number", placements.UNIFORM, origin=Origin(node, PLACE), order=_by(IN_ORDER, by))
-    return a
-
-
-def _by(order: frozenset[object], by: object) -> frozenset[object]:
-    """An order that was changed: turned round, which twice is the order before; to that of the places at which samples are taken; to
-    one that nothing else has.
-    """
-    if isinstance(by, frozenset):
-        return by if order == IN_ORDER else frozenset({(by, order)})
-    if by == REVERSED and len(order) == 1 and isinstance(one := next(iter(order)), tuple) and one[0] == REVERSED:
-        return frozenset(one[1])
-    return frozenset({(by, order) if by == REVERSED else by})
-
-
-def at_place(m: Machine, v: Value, place: Value, node: ast.AST) -> Value:
-    """What the turn's own sample has, which is at a place; samples that are gone through in an order of their own are in that one then."""
-    order = frozenset[object]().union(*(a.order for a in place if isinstance(a, Data)))
-    own = element(m, v, node)
-    return reordered(m, own, node, order) if order else own
-
-
 def element(m: Machine, v: Value, node: ast.AST) -> Value:
     """What a turn takes: of what has an item for each sample that of its own sample, of anything
     else one that depends on the sample's place. ``node`` is what is gone through.
@@ -160,15 +116,11 @@ def _element(m: Machine, a: Atom, node: ast.AST) -> Atom:
     return a
 
 
-#: how the order of samples is said that is turned round
-REVERSED = "reversed"
-
-
 def _container(m: Machine, made: Object, node: ast.AST) -> Ref:
     """A list or a dictionary of a sample as that of the turn's own one: what it holds is the turn's, and what is read of
     another sample's is not.
     """
-    own = _twin(m, made, node, "of the turn", lambda held: element(m, held, node))
+    own = twin(m, made, node, "of the turn", lambda held: element(m, held, node))
     own.marks.add(OF_A_SAMPLE)
     count = m.heap.read((own.number, LENGTH))
     if count:
@@ -176,13 +128,13 @@ def _container(m: Machine, made: Object, node: ast.AST) -> Ref:
     return Ref(own.number)
 
 
-def _twin(m: Machine, made: Object, node: ast.AST, which: str, as_seen: Callable[[Value], Value]) -> Object:
+def twin(m: Machine, made: Object, node: ast.AST, which: object, as_seen: Callable[[Value], Value]) -> Object:
     """Another object for a list or a dictionary, with what it holds as that is seen there; notes of the machine stay."""
-    twin = m.heap.new(made.kind, made.name, node, made.context, key=(which, made.number))
+    other = m.heap.new(made.kind, made.name, node, made.context, key=(which, made.number))
     for name, held in list(m.heap.names(made.number)):
         noted = isinstance(name, str) and name.startswith("#")
-        m.heap.write((twin.number, name), held if noted else as_seen(held))
-    return twin
+        m.heap.write((other.number, name), held if noted else as_seen(held))
+    return other
 
 
 def others(m: Machine, v: Value, node: ast.AST) -> Value:
@@ -198,11 +150,11 @@ def _others(m: Machine, a: Atom, node: ast.AST) -> Atom:
             return a._replace(origin=Origin(node, SOME_TURNS, a.origin), whose=OTHERS)
         case Ref() if OF_A_SAMPLE in m.heap.objects[a.object].marks:
             made = m.heap.objects[a.object]
-            twin = _twin(m, made, node, "of others", lambda held: others(m, held, node))
-            count = m.heap.read((twin.number, LENGTH))
+            other = twin(m, made, node, "of others", lambda held: others(m, held, node))
+            count = m.heap.read((other.number, LENGTH))
             if count:
-                m.heap.write((twin.number, LENGTH), tuple(n._replace(whose=OTHERS) if isinstance(n, Data) else n for n in count))
-            return Ref(twin.number)
+                m.heap.write((other.number, LENGTH), tuple(n._replace(whose=OTHERS) if isinstance(n, Data) else n for n in count))
+            return Ref(other.number)
     return a
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from dpmigrate.execution import counting, divergence, placements, samples
+from dpmigrate.execution import counting, divergence, placements, sample_orders, samples
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.containers import FACTORY
 from dpmigrate.execution.item_assignment import ItemStoreParts
@@ -170,7 +170,7 @@ def _taken(m: ItemStoreParts, made: Object, index: Value) -> Value:
 def _reverse(m: ItemStoreParts, made: Object, a: Arguments, node: ast.AST, f: Frame) -> Value:
     held = _held(m, made)
     if held is None:
-        if not _in_order(m, made, node, samples.REVERSED):
+        if not _in_order(m, made, node, sample_orders.REVERSED):
             m.collapse(made)
     else:
         _replace(m, made, held[::-1])
@@ -249,7 +249,7 @@ def _in_order(m: ItemStoreParts, made: Object, node: ast.AST, by: object) -> boo
     held = m.heap.read((made.number, ELEMENTS)) or NOTHING
     of_each = bool(held) and samples.all_of_batch(m, made, one=True)
     if of_each:
-        m.heap.write((made.number, ELEMENTS), samples.reordered(m, held, node, by))
+        m.heap.write((made.number, ELEMENTS), sample_orders.reordered(m, held, node, by))
     return of_each
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 
-from dpmigrate.execution import placements, samples
+from dpmigrate.execution import placements, sample_orders, samples
 from dpmigrate.execution.derivation import of_others
 from dpmigrate.execution.joins import join
 from dpmigrate.execution.machine import Machine
@@ -117,7 +117,7 @@ def _all_own(site: Site, v: Value, origin: Origin, place: tuple[object, ...], de
 
 def _own(site: Site, a: Atom, origin: Origin, place: tuple[object, ...], depth: int = 3) -> Atom:
     own = Origin(site.node, ONE_SAMPLE, Origin(site.node, OF_ONE_SIZE))
-    order = samples.IN_ORDER
+    order = sample_orders.IN_ORDER
     match a:
         case Items() if a.items and tagged(a.items[0]):
             return _container(site, a, origin, place)
@@ -178,7 +178,7 @@ def _own_length(site: Site, made: Object) -> None:
     if made.kind == "list" and not (len(held) == 1 and isinstance(held[0], Const)):
         # as many as that sample has, and another one has others; with items of other samples it is no sample's number any more
         of_one = Origin(site.node, HOW_MANY, Origin(site.node, WHICH_SAMPLE))
-        site.m.heap.write((made.number, LENGTH), value(Data("number", placements.PER_RANK, origin=of_one, order=samples.IN_ORDER)))
+        site.m.heap.write((made.number, LENGTH), value(Data("number", placements.PER_RANK, origin=of_one, order=sample_orders.IN_ORDER)))
 
 
 def field(kind: str, name: Value) -> object:

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from dpmigrate.execution import samples
+from dpmigrate.execution import sample_orders, samples
 from dpmigrate.execution.divergence import in_no_order
 from dpmigrate.execution.values import (
     Const,
@@ -43,7 +43,7 @@ def collected(kind: str) -> Effect:
         if site.word not in ("list", "tuple"):
             elements = in_no_order(elements) if site.word != "deque" else elements
             by = (site.node, *(o.number for o in site.m.objects(source)))
-            elements = samples.reordered(site.m, elements, site.node, by) if whole else samples.loose(site.m, elements)
+            elements = sample_orders.reordered(site.m, elements, site.node, by) if whole else samples.loose(site.m, elements)
         made = site.m.listed([elements], site.node, site.frame, exact=False, kind=kind)
         counted_by(site, site.m.objects(made)[0], [source])
         least = [site.m.heap.read((o.number, LEAST)) for o in site.m.objects(source)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpmigrate.execution import derivation, placements, samples
+from dpmigrate.execution import derivation, placements, sample_orders, samples
 from dpmigrate.execution.joins import join
 from dpmigrate.execution.objects import LENGTH, Object
 from dpmigrate.execution.placements import Kind, Placement
@@ -173,7 +173,7 @@ def rows_chosen(site: Site, owner: Value, found: Data, walk: Walk) -> Value:
     _note_place(site, value(found), kind, own)
     word = SINGLE if kind == "one" else PART
     part = derivation.derived(word, placements.PER_RANK, [owner], site.node, keep_axes=False)
-    order = next((d.order for d in data(site.flat(own)) if d.order and d.order != samples.IN_ORDER), None)
+    order = next((d.order for d in data(site.flat(own)) if d.order and d.order != sample_orders.IN_ORDER), None)
     if kind != "many" or order is None:
         return part
     return tuple(a._replace(order=order) if isinstance(a, Data) and a.order else a for a in part)  # put into that one
@@ -189,7 +189,7 @@ def _of_one_sample(site: Site, owner: Value, walk: Walk, place: Value) -> Value:
     made = derivation.derived(
         ONE_SAMPLE, placements.PER_RANK, [owner], site.node, axes=walk.axes, keep_axes=False
     )
-    return samples.at_place(site.m, made, place, site.node) if own else made
+    return sample_orders.at_place(site.m, made, place, site.node) if own else made
 
 
 def _first_of_each(site: Site, p: Placement, part: Value) -> bool:

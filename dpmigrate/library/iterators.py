@@ -7,7 +7,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from dpmigrate.execution import arithmetic, counting, placements, samples
+from dpmigrate.execution import arithmetic, counting, placements, sample_orders, samples
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.containers import TAKEN
 from dpmigrate.execution.divergence import apart, differing, some_order
@@ -277,7 +277,7 @@ def _as_given(site: Site, made: Object, source: Value, v: Value) -> Value:
     if _in_order(site, made, source):
         return v
     if made.name == "reversed" and all(samples.all_of_batch(site.m, o, one=True) for o in site.m.objects(source)):
-        return samples.reordered(site.m, v, site.node, samples.REVERSED)
+        return sample_orders.reordered(site.m, v, site.node, sample_orders.REVERSED)
     return samples.loose(site.m, v)
 
 

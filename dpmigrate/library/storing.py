@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpmigrate.execution import derivation, placements, samples
+from dpmigrate.execution import derivation, placements, sample_orders, samples
 from dpmigrate.execution.joins import gradient_join, join
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import NONE, NOTHING, Data, Value, data, origins, placement_of
@@ -39,7 +39,7 @@ def stored(site: Site) -> Value | None:
         placement = held
         by = any(d.order for d in data(site.flat(key)))  # each sample is put back at its own place
         new = tuple(
-            a._replace(placement=held, turn=False, order=samples.IN_ORDER if by else a.order) if isinstance(a, Data) else a for a in new
+            a._replace(placement=held, turn=False, order=sample_orders.IN_ORDER if by else a.order) if isinstance(a, Data) else a for a in new
         )
     elif at.kind in placements.EQUAL:
         rows = given.kind is Kind.ROWS
