@@ -38,6 +38,7 @@ NAMES: Final[dict[str, tuple[str, ...]]] = {
     "sum_loss": ("loss",),
     "sum_term": ("value",),
     "weighted_mean": ("loss", "weight"),
+    "weighted_loss": ("criterion",),
     "mean_count": ("count",),
     "batch_sum": ("value",),
     "batch_mean": ("value",),

@@ -228,7 +228,7 @@ def _shown(script: Script, message: str, *judgements: Judgement) -> Shown:
         made |= {(found[n], text): None for n, text in j.made_first if n in found}
         waits |= dict.fromkeys(_statements(script, j.program, j.waits) if j.waits else ())
         buffers |= {(b.node, b.name): b for b in _buffers(script.program, j)}
-    loud = any(_of_gradients(f.node, script.ddp) for j in judgements for f in j.faults)
+    loud = any(f.of_gradients or _of_gradients(f.node, script.ddp) for j in judgements for f in j.faults)
     coupled = any(f.invariant in (judge.COUPLED, judge.APART) for j in judgements for f in j.faults)
     return Shown(
         message, loud=loud, coupled=coupled, over_weights=tuple(n for n in calls if isinstance(n, ast.Call)), bent=tuple(there.items()),

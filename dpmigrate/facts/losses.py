@@ -123,6 +123,18 @@ class Losses:
         made = next((v.node for v in self.roles.values.eval(call.func) if isinstance(v.node, ast.Call)), None)
         return weights.of_targets(call, made) if made is not None and self._always_crosses(call) else None
 
+    def crossing(self, call: ast.AST) -> list[ast.Call]:
+        """Where the cross entropies of torch are built that a call may mean, maybe beside other losses: those with weights or an ignored label; all of
+        them where the program leaves out targets without saying so there, or where none says so.
+        """
+        values = self.roles.values.eval(call.func) if isinstance(call, ast.Call) else ()
+        made = {
+            v.node for v in values
+            if v.kind == "call" and v.qual.startswith("torch.nn.") and v.qual.rpartition(".")[2] in _CROSS and isinstance(v.node, ast.Call)
+        }  # fmt: skip
+        told = {n for n in made if n.args or {"weight", "ignore_index", None} & {k.arg for k in n.keywords} or criteria.given_later(self.roles, n)}
+        return sorted(made if self._leaves_out or not told else told, key=position)
+
     def means_in(self, call: ast.Call) -> list[ast.Call]:
         """The means over all elements, of torch's losses or by ``mean()``, that the loss is made of."""
         self._means = {}
@@ -532,12 +544,14 @@ class Losses:
             return Loss(Norm.UNKNOWN, node, f"{name} is given what is taken over the batch, of which every rank has its part")
         cross = name in _CROSS
         known = weights.of_targets(node, None if call else made) if cross and (call or self._always_crosses(node)) else None
+        built = Weighted(made, built=True) if cross and not call else None
+        known = known or built
         if cross and ({"weight", "ignore_index"} & {*given, *later} or (not call and made.args) or (call and len(made.args) > 2)):
             return self._mean_of(known, Loss(Norm.WEIGHTED, made, f"{name} divides by class weights or by the number of valid targets"))
         if cross and self._leaves_out:
             return self._mean_of(known, Loss(Norm.UNKNOWN, node, f"{name} leaves out targets of -100, which this program writes"))
         if selections.selected(self.roles, node):
-            known = weights.of_targets(node, None) if cross else weights.of_elements(self.roles, node)
+            known = (weights.of_targets(node, None) or built) if cross else weights.of_elements(self.roles, node)
             return self._mean_of(known, Loss(Norm.WEIGHTED, node, f"{name} is a mean {_SELECTED}"))
         self._means[id(node)] = node
         return Loss(Norm.MEAN, node)

@@ -39,6 +39,7 @@ class Weighted:
     count: ast.expr | None = None
     guards: tuple[ast.expr, ...] = ()
     inner: bool = False  # a mean over all samples, of which a function is taken
+    built: bool = False  # the value is a criterion, which puts its own losses together: where it is called its weights cannot be read
     labels: str = ""  # the source of what a model of a library is given as labels, of which -100 does not count
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 
 from dpmigrate.execution.trace import Event
 from dpmigrate.execution.values import const
 from dpmigrate.judge.trial import Fault, Trial
+from dpmigrate.library.runtime_reductions import OF_CRITERION
 
 NAME = "all ranks reach what they do together"
 
@@ -26,7 +28,8 @@ def faults(trial: Trial) -> Iterator[Fault]:
                 "some ranks do not come here" if parted.certain else "some ranks may not come here"
             )
             why = f"{parted.origin.word}, {trial.line(parted.origin.node)}"
-            yield trial.fault(event.node, NAME, f"{some}: {why}", established=parted.certain)
+            fault = trial.fault(event.node, NAME, f"{some}: {why}", established=parted.certain)
+            yield replace(fault, of_gradients=event.kind == "collective" and event.values["name"] == const(OF_CRITERION))
 
 
 def together(trial: Trial) -> frozenset[tuple[int, int]]:

@@ -38,6 +38,8 @@ class Fault:
     established: bool = True
     #: where in the result's trees
     node: ast.AST | None = field(default=None, compare=False, repr=False)
+    #: it would not be wrong where no gradients are recorded
+    of_gradients: bool = field(default=False, compare=False, repr=False)
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ NAME = "what functions of the runtime give is used"
 #: functions that give something and do nothing else
 _GIVE = frozenset({
     "world_size", "rank", "local_rank", "device", "local_batch", "clean_keys", "unwrap", "main_path", "mean_count", "weight_of", "weighted_mean",
-    "sum_loss", "sum_term", "sum_all", "mean_all", "gather_all", "any_rank", "distribute", "shard", "whole", "common_seed", "local_rows",
+    "weighted_loss", "sum_loss", "sum_term", "sum_all", "mean_all", "gather_all", "any_rank", "distribute", "shard", "whole", "common_seed", "local_rows",
     "rank_generator", "worker_number", "same_hash",
 })  # fmt: skip
 #: functions that give a number, a state as it is loaded, a path as it is opened: no entry is taken of them

@@ -26,6 +26,7 @@ from dpmigrate.execution.values import (
 from dpmigrate.library.axes import rows_of
 from dpmigrate.library.forward_pass import forward, own_method
 from dpmigrate.library.ignored_labels import NO_LABEL, leaves_labels_out
+from dpmigrate.library.runtime_reductions import OVER_RANKS, of_criterion
 from dpmigrate.library.signatures import bound
 from dpmigrate.library.sites import Row, Site, examples, prefixed
 from dpmigrate.library.streams import DRAW
@@ -93,7 +94,7 @@ def reduction_of(fields: dict[str, Value]) -> Value | None:
     return const(("mean" if average else "sum") if reduce else "none")
 
 
-def lossy(site: Site, fields: dict[str, Value], operands: list[Value], name: str) -> Value:
+def lossy(site: Site, fields: dict[str, Value], operands: list[Value], name: str, *, told: bool = True) -> Value:
     """A loss by its reduction: the mean over the batch is the mean of the ranks' means.
 
     Weights of classes, and labels that are left out, make it a quotient of sums over the batch.
@@ -120,7 +121,7 @@ def lossy(site: Site, fields: dict[str, Value], operands: list[Value], name: str
         or leaves_labels_out(tuple(p.tree for p in site.m.program.parts))
     )
     some = p.ragged  # of the samples some elements alone: each rank has another number of them
-    if (skewed or ignoring or some) and reduction == "mean" and p.kind is Kind.ROWS and site.grad():
+    if (skewed or ignoring or some) and reduction == "mean" and p.kind is Kind.ROWS and site.grad() and told:
         chosen = fields.get("ignore_index") or _NO_LABEL
         site.event("mean over weights", weight=weight or NONE, ignored=NONE if chosen in (_NO_LABEL, const(NO_LABEL)) else chosen)
     elements = _elements(operands, name)
@@ -282,7 +283,10 @@ def criterion_called(site: Site) -> Value:
     operands += [
         site.flat(fields[n]) for n in ("weight", "pos_weight") if data(fields.get(n, NOTHING))
     ]
-    return lossy(site, fields, operands, loss_name(site, made))
+    # a hook of the module is called by the module alone
+    together = OVER_RANKS in fields and site.grad() and site.word == "__call__" and loss_name(site, made) in _WEIGHTED
+    loss = lossy(site, fields, operands, loss_name(site, made), told=not together)
+    return of_criterion(site, loss) if together and known(reduction_of(fields) or NOTHING) == "mean" else loss
 
 
 ROWS = (

@@ -36,6 +36,11 @@ _R = "dpmigrate_runtime."
 #: the event of a loss that each rank makes of the samples of all, and that is taken for a rank's part
 WHOLE = "whole already"
 
+#: what a criterion has that puts its losses together over the ranks
+OVER_RANKS = "weighted over the ranks"
+#: the name of the collective that a call of it is then
+OF_CRITERION = "weighted_loss"
+
 
 def row(names: str, effect: Effect) -> Row:
     """A row for functions of the runtime."""
@@ -208,20 +213,21 @@ def made_of(wanted: Callable[[Placement], bool], what: str, gives: Placement) ->
     What it gives says how its gradient lies: DDP averages that over the ranks.
     """
 
-    def effect(site: Site) -> Value:
-        given = site.flat(site.get(0) or NOTHING)
-        p = placement_of(given)
-        if p.kind is Kind.UNKNOWN:
-            return given
-        if not wanted(p):
-            _note_whole(site, given)
-            found = site.unknown(f"{site.word} of what is no {what}")
-            # the reason is what has made it so, and not what was put round it
-            since = next((d.origin for d in data(given) if d.placement.kind is Kind.PER_RANK and d.origin is not None), None)
-            return tuple(a._replace(origin=since) if since is not None and isinstance(a, Data) else a for a in found)
-        return derivation.derived(site.word, gives, [given], site.node)
+    return lambda site: whole_of(site, site.flat(site.get(0) or NOTHING), wanted, what, gives)
 
-    return effect
+
+def whole_of(site: Site, given: Value, wanted: Callable[[Placement], bool], what: str, gives: Placement) -> Value:
+    """What a function for numbers that lie in one way makes of what it is given."""
+    p = placement_of(given)
+    if p.kind is Kind.UNKNOWN:
+        return given
+    if not wanted(p):
+        _note_whole(site, given)
+        found = site.unknown(f"{site.word} of what is no {what}")
+        # the reason is what has made it so, and not what was put round it
+        since = next((d.origin for d in data(given) if d.placement.kind is Kind.PER_RANK and d.origin is not None), None)
+        return tuple(a._replace(origin=since) if since is not None and isinstance(a, Data) else a for a in found)
+    return derivation.derived(site.word, gives, [given], site.node)
 
 
 def _note_whole(site: Site, given: Value) -> None:
@@ -234,19 +240,40 @@ def weighted_mean(site: Site) -> Value | None:
     """``ddp.weighted_mean(loss, count)``: a mean over what is counted. One over chosen samples stays
     what it is where all samples are counted.
     """
-    p = placement_of(site.flat(site.get(0) or NOTHING))
-    count = placement_of(site.flat(site.get(1, "weight") or NOTHING))
-    site.event("mean over weights of the batch", given=site.flat(site.get(0, "loss") or NOTHING))
-    bent = p.kind is Kind.PER_RANK and any(d.bent for d in data(site.flat(site.get(0) or NOTHING)))
+    return _put_together(site, site.flat(site.get(0, "loss") or NOTHING), placement_of(site.flat(site.get(1, "weight") or NOTHING)))
+
+
+def of_criterion(site: Site, loss: Value) -> Value:
+    """What a call of a criterion gives that ``ddp.weighted_loss`` has been given."""
+    site.event("collective", name=const(OF_CRITERION))
+    return _put_together(site, loss, placements.SUM)
+
+
+def _put_together(site: Site, given: Value, count: Placement) -> Value:
+    """The mean over all ranks of a loss that each has divided by a count."""
+    p = placement_of(given)
+    site.event("mean over weights of the batch", given=given)
+    bent = p.kind is Kind.PER_RANK and any(d.bent for d in data(given))
     if bent or (p.kind is Kind.RATIO and count.kind is Kind.SIZE):
-        return site.get(0)  # of what is each rank's own it makes nothing else, and what has made it so is still seen
+        return given  # of what is each rank's own it makes nothing else, and what has made it so is still seen
     if count.kind not in placements.EQUAL:
-        _note_whole(site, site.flat(site.get(0) or NOTHING))
-    made = made_of(_mean, "mean", placements.MEAN)(site) or NOTHING
+        _note_whole(site, given)
+    made = whole_of(site, given, _mean, "mean", placements.MEAN)
     return tuple(
         a._replace(whole=True) if isinstance(a, Data) and a.placement == placements.MEAN else a
         for a in made
     )
+
+
+def criterion(site: Site) -> Value:
+    """``ddp.weighted_loss(nn.CrossEntropyLoss(weight=w))``: the criterion, whose calls put their losses together from now on."""
+    given = site.get(0, "criterion") or NOTHING
+    made = site.m.objects(given)
+    if not made or any(o.kind != "criterion" for o in made):
+        return site.unknown("what a criterion of the program's own makes of its weights")
+    for each in made:
+        site.m.heap.write((each.number, OVER_RANKS), const(True))
+    return given
 
 
 def counted(site: Site) -> Value:
@@ -344,6 +371,7 @@ ROWS = (
     row("sum_loss", made_of(_sum, "sum over the samples", placements.MEAN)),
     row("sum_term", with_gradients(term)),
     row("weighted_mean", collective(weighted_mean)),
+    row("weighted_loss", criterion),
     row("mean_count", collective(counted)),
     row("batch_sum", collective(of_batch(placements.SUM))),
     row("batch_rows", collective(rows_of_batch)),

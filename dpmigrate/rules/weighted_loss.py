@@ -31,13 +31,16 @@ loss = 1 - (ddp.batch_sum(2 * (p * y).sum()) + 1) / (ddp.batch_sum((p + y).sum()
 whose gradients, averaged over the ranks, are those of the mean over the global batch. Each costs an exchange of one or two numbers a step; without gradients,
 as in an evaluation under `no_grad`, nothing is exchanged.
 
+Where one variable may hold this loss or another one, and where the targets are an expression that should not be computed twice, the loss is given the
+weights of all ranks where it is built: `criterion = ddp.weighted_loss(nn.CrossEntropyLoss(weight=w)) if balanced else FocalLoss()`.
+
 `ddp.batch_sum` (and `ddp.batch_mean`) has the value of all ranks, S = s_1 + ... + s_W, and W times the gradient of the rank's own part, so that what DDP
 averages is f'(S) (ds_1 + ... + ds_W) for any function f. Samples that are compared with each other are those of all ranks by `ddp.batch_rows` (DPM303).
 
 ## When it is not fixed
-Where the targets are an expression that should not be computed twice: then it is refused. An evaluation that computes such a loss as well goes under
-`torch.no_grad()`, unless something in it takes a gradient, or one loop trains and evaluates: then it is refused. A loss that the model computes itself is
-converted there.
+Where a loss of the program's own is given such targets, or what is called is not seen: then it is refused. An evaluation that computes such a loss as well
+goes under `torch.no_grad()`, unless something in it takes a gradient, or one loop trains and evaluates: then it is refused. A loss that the model computes
+itself is converted there.
 """
 
 from __future__ import annotations
@@ -58,6 +61,12 @@ from dpmigrate.rules._edits import read_as, torch_at
 @rule("DPM302", severity=Severity.ERROR, fix=Fix.SAFE, core=True)
 def weighted_loss(script: Script) -> Iterator[Hit]:
     done: dict[ast.AST, None] = {}
+    made = _built(script)
+
+    def open_to(loss: ast.expr) -> bool:
+        """Whether it is not that of all ranks already, by its criterion or by what it is made of."""
+        return not made.keys() & set(script.losses.crossing(loss)) and not script.whole(loss) and not script.of_all_samples(loss)
+
     for call in script.roles.backwards:
         loss = script.losses.of_backward(call)
         if loss.norm is Norm.WEIGHTED:
@@ -68,14 +77,18 @@ def weighted_loss(script: Script) -> Iterator[Hit]:
             )  # fmt: skip
             continue
         for part in script.losses.weighted_in(call):
-            if part.value not in done and not script.whole(part.value) and not script.of_all_samples(part.value):
+            if part.value not in done and not part.built and open_to(part.value):
                 done[part.value] = None
                 yield Hit(part.value, _FUNCTION if part.inner else _MESSAGE, tuple(_edits(script, part)))
     for shown in script.shown_over_weights:
         known = script.losses.over_weights(shown)
-        if known is not None and shown not in done and not script.whole(shown) and not script.of_all_samples(shown):
+        if known is not None and shown not in done and open_to(shown):
             done[shown] = None
             yield Hit(shown, _MESSAGE, tuple(_edits(script, known)))
+    for criterion in made:
+        yield Hit(criterion, _MESSAGE, (Wrap(script.span(criterion), f"{script.ddp}.weighted_loss({{}})"),))
+    if made:
+        done |= {n: None for n in script.names.nodes if isinstance(n, ast.Call) and made.keys() & set(script.losses.crossing(n))}
     for operand, template in script.shown_bent.items():
         words = _OF_PART.get(template.partition("(")[0])
         if operand not in done and words is not None:
@@ -83,6 +96,15 @@ def weighted_loss(script: Script) -> Iterator[Hit]:
             yield Hit(operand, words, (Wrap(script.span(operand), f"{script.ddp}.{template}"),))
     if script.quieted:
         yield from _quieted(script, [*done, *(term for call in script.roles.backwards for term in script.losses.sums_in(call))])
+
+
+def _built(script: Script) -> dict[ast.Call, None]:
+    """The criteria that put their own losses together over the ranks: those of calls that may mean another loss as well, of which no weights can be
+    read, or whose targets cannot be written a second time. Whatever else calls one of these has it so, too.
+    """
+    made = {w.value: None for call in script.roles.backwards for w in script.losses.weighted_in(call) if w.built and isinstance(w.value, ast.Call)}
+    shown = [c for c in script.shown_over_weights if not script.whole(c) and not script.of_all_samples(c)]
+    return made | {n: None for c in shown if script.losses.over_weights(c) is None for n in script.losses.crossing(c)}
 
 
 def _quieted(script: Script, losses: Collection[ast.AST]) -> Iterator[Hit]:

@@ -11,7 +11,7 @@ from ._data import distribute, local_batch, local_rows, next_epoch, shard, whole
 from ._exchange import any_rank, barrier, from_main, main_folder, main_settings
 from ._gather import gather_all
 from ._hash import same_hash
-from ._losses import batch_mean, batch_rows, batch_sum, mean_count, sum_loss, sum_term, weight_of, weighted_mean
+from ._losses import batch_mean, batch_rows, batch_sum, mean_count, sum_loss, sum_term, weight_of, weighted_loss, weighted_mean
 from ._model import accumulate, clean_keys, method, sync_buffers, unwrap, wrap
 from ._process_group import cleanup, setup
 from ._rank0 import main_first, main_only, main_path
@@ -66,6 +66,7 @@ __all__ = [
     "sync_buffers",
     "unwrap",
     "weight_of",
+    "weighted_loss",
     "weighted_mean",
     "whole",
     "worker_number",

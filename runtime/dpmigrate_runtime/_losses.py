@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 import torch.distributed as dist
@@ -91,6 +91,32 @@ def weighted_mean(loss: torch.Tensor, weight: Any) -> torch.Tensor:
         # nothing of the graph counts, and 0 * NaN is NaN: the gradients are 0, but every parameter must have its turn
         return _whole(torch.nan_to_num(loss), value, 0.0)
     return _whole(loss, value, (mine * world_size() / whole).to(loss.dtype))
+
+
+_Criterion = TypeVar("_Criterion", bound=torch.nn.Module)
+
+
+def weighted_loss(criterion: _Criterion) -> _Criterion:
+    """``criterion`` itself, whose mean over class weights or valid targets is that over the global batch from now on: what each of its calls gives goes
+    through ``weighted_mean``. For a variable that may hold another loss as well, which has no weights to be read where it is called.
+
+    Of torch's losses these are CrossEntropyLoss and NLLLoss, which stay what they are: a forward hook is all that they get, and copies and files of them
+    keep it. The others of torch come back as they are. Not a collective; each call is one, of two numbers, but in one process, where gradients are
+    switched off, and where nothing or a sum is taken over the targets.
+    """
+    if isinstance(criterion, torch.nn.CrossEntropyLoss | torch.nn.NLLLoss):
+        criterion.register_forward_hook(_over_weights, with_kwargs=True)
+    elif type(criterion).__module__ != "torch.nn.modules.loss":
+        raise TypeError(f"weighted_loss() takes a loss of torch, not {type(criterion).__name__}")
+    return criterion
+
+
+def _over_weights(criterion: Any, args: tuple[Any, ...], given: dict[str, Any], loss: torch.Tensor) -> torch.Tensor:
+    """What a call of the criterion gives, put together over the ranks. At module level, so that the criterion can be pickled."""
+    if world_size() == 1 or not torch.is_grad_enabled() or criterion.reduction != "mean":
+        return loss
+    target = given["target"] if "target" in given else args[-1]
+    return weighted_mean(loss, weight_of(target, criterion.weight, criterion.ignore_index))
 
 
 def batch_sum(value: Any) -> Any:

@@ -110,22 +110,11 @@ def test_in_a_class_and_a_function() -> None:
     assert "return ddp.weighted_mean(c(a, b), ddp.weight_of(b, weight=c.weight, ignore_index=c.ignore_index))" in text
 
 
-_EVALUATES = "for a, b in DataLoader(val_set):\n    print(f(c, model(a), b))"
-
-
 @pytest.mark.parametrize(
-    ("parts", "pointed"),
+    "parts",
     [
-        pytest.param(
-            {"before": "c = nn.NLLLoss(weight=torch.ones(2))", "step": _STEP.format("loss = c(model(x), make(y))")},
-            "nn.NLLLoss(weight=torch.ones(2))",
-            id="targets that are made on the way",
-        ),
-        pytest.param(
-            {"step": _STEP.format("loss = nn.NLLLoss(weight=torch.ones(2))(model(x), y)")},
-            "nn.NLLLoss(weight=torch.ones(2))",
-            id="a loss object without a name, of weights without one",
-        ),
+        pytest.param({"before": "c = nn.NLLLoss(weight=torch.ones(2))", "step": _STEP.format("loss = c(model(x), make(y))")}, id="targets that are made on the way"),
+        pytest.param({"step": _STEP.format("loss = nn.NLLLoss(weight=torch.ones(2))(model(x), y)")}, id="a loss object without a name, of weights without one"),
         pytest.param(
             {
                 "defs": "class Own(nn.Module):\n    def forward(self, a, b):\n        return F.cross_entropy(a, b)",
@@ -133,9 +122,24 @@ _EVALUATES = "for a, b in DataLoader(val_set):\n    print(f(c, model(a), b))"
                 "setup": "epochs = int(os.environ['EPOCHS'])",
                 "step": _STEP.format("loss = c(model(x), y)"),
             },
-            "nn.NLLLoss(weight=torch.ones(2))",
             id="a loss that may be of another class, without these attributes",
         ),
+    ],
+)
+def test_where_it_is_built(parts: dict[str, str]) -> None:
+    text = whole(**parts)
+    assert "ddp.weighted_loss(nn.NLLLoss(weight=torch.ones(2)))" in text
+    assert "ddp.weighted_mean" not in text
+
+
+_EVALUATES = "for a, b in DataLoader(val_set):\n    print(f(c, model(a), b))"
+
+
+@pytest.mark.parametrize(
+    ("parts", "pointed"),
+    [
+        pytest.param({"step": _STEP.format("loss = F.nll_loss(model(x), make(y), torch.ones(2))")}, "F.nll_loss(model(x), make(y), torch.ones(2))", id="targets"),
+        pytest.param({"step": _STEP.format("loss = F.nll_loss(model(x), y, torch.ones(2))")}, "F.nll_loss(model(x), y, torch.ones(2))", id="weights"),
         pytest.param(
             {"step": _STEP.format("out = model(x)\nloss = out.sum() / out.abs().sum()")}, "out.sum() / out.abs().sum()", id="divided by what the model gives"
         ),

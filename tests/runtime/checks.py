@@ -9,6 +9,7 @@ import enum
 import io
 import logging
 import os
+import pickle
 import random
 import sys
 import tempfile
@@ -267,6 +268,46 @@ def weighted_means() -> None:
         raises(ValueError, "one number", lambda: ddp.mean_count(torch.ones(2)))
     counted = ddp.mean_count(torch.tensor([mine]))
     assert counted.tolist() == [(world - 1) / 2]
+
+
+@check
+def criteria_over_weights() -> None:
+    """A criterion that puts its own losses together: with each kind of weights, targets by their place and by their name, copied and kept in a file."""
+    world, mine = ddp.world_size(), ddp.rank()
+    generator = torch.Generator().manual_seed(3)
+    scores = torch.randn(4 * world, 3, generator=generator, dtype=torch.float64)
+    targets = torch.randint(0, 3, (4 * world,), generator=generator)
+    if world > 1:
+        targets[-4:] = 0  # the last rank has nothing that counts where 0 is left out
+    shares = torch.rand(4 * world, 3, generator=generator, dtype=torch.float64).softmax(1)
+    classes = torch.tensor([1.0, 2.0, 5.0], dtype=torch.float64)
+    own = slice(4 * mine, 4 * mine + 4)
+    cases: list[tuple[torch.nn.Module, torch.Tensor]] = [
+        (torch.nn.CrossEntropyLoss(weight=classes), targets), (torch.nn.CrossEntropyLoss(ignore_index=0), targets),
+        (torch.nn.CrossEntropyLoss(classes, label_smoothing=0.1), targets), (torch.nn.NLLLoss(classes, ignore_index=1), targets),
+        (torch.nn.CrossEntropyLoss(weight=classes), shares), (torch.nn.BCEWithLogitsLoss(weight=classes), shares), (torch.nn.CrossEntropyLoss(), targets),
+    ]  # fmt: skip
+    for criterion, target in cases:
+        whole = torch.ones(3, dtype=torch.float64, requires_grad=True)
+        expected = criterion(scores * whole, target)
+        expected.backward()
+        kept = ddp.weighted_loss(criterion)
+        assert kept is criterion
+        for called in (kept, copy.deepcopy(kept), pickle.loads(pickle.dumps(kept))):
+            part = torch.ones(3, dtype=torch.float64, requires_grad=True)
+            found = called(target=target[own], input=scores[own] * part)
+            found.backward()
+            assert whole.grad is not None and part.grad is not None
+            assert torch.allclose(ddp.mean_all(part.grad), whole.grad, rtol=1e-12), criterion
+            assert isinstance(criterion, torch.nn.BCEWithLogitsLoss) or torch.allclose(found, expected, rtol=1e-12)
+    for criterion in (torch.nn.CrossEntropyLoss(weight=classes, reduction="none"), torch.nn.CrossEntropyLoss(weight=classes, reduction="sum")):
+        alone = criterion(scores[own], targets[own])
+        assert torch.equal(ddp.weighted_loss(criterion)(scores[own], targets[own]), alone)
+    weighted = ddp.weighted_loss(torch.nn.CrossEntropyLoss(weight=classes))
+    with torch.no_grad():
+        for _ in range(mine):  # nothing is exchanged
+            assert weighted(scores[own], targets[own]) == torch.nn.functional.cross_entropy(scores[own], targets[own], classes)
+    raises(TypeError, "a loss of torch", lambda: ddp.weighted_loss(torch.nn.Linear(1, 1)))
 
 
 @check

@@ -50,8 +50,8 @@ SPOKEN: Mapping[str, tuple[str, ...]] = {
     "collective": ("collective", "wrap", "setup"),
     # backward computes again what a checkpoint has left out
     "forward again": ("backward", "gradient"),
-    # the ranks compare their weights after a step, DDP its parameters, a loader nothing
-    "collective inside": ("step", "wrap", "forward", "backward"),
+    # the ranks compare their weights after a step, DDP its parameters, a loader nothing; a criterion puts its losses together
+    "collective inside": ("step", "wrap", "forward", "backward", "collective"),
 }
 #: no events: what libraries warn of, lines that run, and progress bars, which write by the clock and
 #: where Python frees them

@@ -367,6 +367,9 @@ wrapped = ddp.wrap(nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3), nn.Linear(3
 """
 #: the same at two ranks: what all ranks do together
 TOGETHER: Mapping[str, tuple[str, ...]] = {
+    "collective inside": (
+        "c = ddp.weighted_loss(nn.CrossEntropyLoss(ignore_index=0))\nl = c(torch.randn(4, 3, requires_grad=True), torch.tensor([0, 1, 2, 1]))",
+    ),
     "collective": (
         "ddp.barrier()",
         "n = ddp.sum_all(1)",
