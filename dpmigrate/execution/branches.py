@@ -205,6 +205,8 @@ class BranchParts(GeneratorParts):
                 self._keep(test.left, frame, lambda a: _none(a) is not yes)
             case ast.Call(func=ast.Name("isinstance" | "issubclass"), args=[asked, _], keywords=[]):
                 self._keep(asked, frame, lambda a: self._is_instance(a, test, frame) is not (not yes))
+            case ast.Compare(left=ast.Call(func=ast.Name("type"), args=[asked], keywords=[])):
+                self._keep(asked, frame, lambda a: self._is_of_type(a, test, frame) is not (not yes))
             case ast.Name() | ast.Attribute():
                 self._keep(test, frame, lambda a: not isinstance(a, Const) or bool(a.value) == yes, yes)
 
@@ -215,6 +217,14 @@ class BranchParts(GeneratorParts):
             return None  # a function of the program
         asked = Arguments([value(atom), self.evaluate(test.args[1], frame)])
         return self.truth(self.library.call(self, name, asked, test, frame) or NOTHING)
+
+    def _is_of_type(self, atom: Atom, test: ast.Compare, frame: Frame) -> bool | None:
+        """Whether one of the things that a value may be is of the class that ``type(x) == C`` asks for."""
+        assert isinstance(test.left, ast.Call)
+        if self.evaluate(test.left.func, frame) != value(Foreign("builtins.type")) or len(test.ops) != 1:
+            return None
+        found = self.library.call(self, "builtins.type", Arguments([value(atom)]), test.left, frame) or NOTHING
+        return self.of_class(test, test.ops[0], found, self.evaluate(test.comparators[0], frame))
 
     def _keep(
         self, node: ast.expr, frame: Frame, keep: Callable[[Atom], bool], truth: bool | None = None

@@ -24,6 +24,7 @@ from dpmigrate.execution.values import (
     Const,
     Data,
     Differs,
+    Foreign,
     Items,
     Method,
     Origin,
@@ -143,6 +144,9 @@ class ComparisonParts(LiteralParts):
         same_object = self._identical(left, right)
         if same_object is not None and isinstance(op, ast.Is | ast.IsNot | ast.Eq | ast.NotEq):
             return const(same_object == same)
+        classes = self.of_class(node, op, left, right)
+        if classes is not None:
+            return const(classes)
         if isinstance(op, ast.In | ast.NotIn):
             keys = self.members(right)
             if keys is not None:
@@ -168,6 +172,23 @@ class ComparisonParts(LiteralParts):
                     answer if kept or word == "__ne__" else self.plain([answer], word, node, frame)
                 )
         return None
+
+    def of_class(self, node: ast.AST, op: ast.cmpop, left: Value, right: Value) -> bool | None:
+        """The answer to ``type(x) == tuple``, ``type(x) in (list, tuple)``; None where it is not known.
+
+        Only here is the left side known to be a class by its own name: others have several names.
+        """
+        asked = node.left if isinstance(node, ast.Compare) else None
+        if not (isinstance(asked, ast.Call) and isinstance(asked.func, ast.Name) and asked.func.id == "type" and len(asked.args) == 1):
+            return None
+        among = isinstance(op, ast.In | ast.NotIn)
+        listed = right[0].items if among and len(right) == 1 and isinstance(right[0], Items) else (right,)
+        if (among and listed == (right,)) or len(left) != 1 or not isinstance(op, ast.Is | ast.IsNot | ast.Eq | ast.NotEq | ast.In | ast.NotIn):
+            return None
+        found = {_class_is(left[0], v[0]) if len(v) == 1 else None for v in listed}
+        if True not in found and None in found:
+            return None
+        return (True in found) == isinstance(op, ast.Is | ast.Eq | ast.In)
 
     @abstractmethod
     def contains(self, holder: Value, wanted: Value, node: ast.AST, frame: Frame) -> Value | None:
@@ -282,6 +303,17 @@ class ComparisonParts(LiteralParts):
             before = next((a.origin for a in apart if isinstance(a, Data | Differs)), None)
             return divergence.differing(SETTING, Parting(Origin(node, word, before), True, whose=whose))
         return self.opaque_result(operands, word, node, frame)
+
+
+#: Python's own classes
+_CLASSES = tuple(f"builtins.{n}" for n in ("tuple", "list", "dict", "set", "str", "int", "float", "bool", "bytes"))
+
+
+def _class_is(own: Atom, wanted: Atom) -> bool | None:
+    """Whether a class is one of Python's own; None where that is not known."""
+    if not isinstance(wanted, Foreign) or wanted.name not in _CLASSES:
+        return None
+    return own == wanted if isinstance(own, Foreign) and "*" not in own.name else None
 
 
 def _shape(v: Value) -> bool:

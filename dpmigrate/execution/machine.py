@@ -348,6 +348,10 @@ class Machine(Control):
         """What an object is to a library."""
 
     @abstractmethod
+    def of_class(self, node: ast.AST, op: ast.cmpop, left: Value, right: Value) -> bool | None:
+        """Whether ``type(x)`` is a class, or one of several; None where that is not known, or another comparison."""
+
+    @abstractmethod
     def truth(self, v: Value) -> bool | None:
         """Whether it is true; None where it may be either."""
 

@@ -4,11 +4,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from dpmigrate.execution import counting, going
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.joins import join
 from dpmigrate.execution.machine import Machine
-from dpmigrate.execution.objects import Object
+from dpmigrate.execution.objects import ELEMENTS, KEYS, Object
 from dpmigrate.execution.values import (
     NONE,
     NOTHING,
@@ -26,6 +28,8 @@ from dpmigrate.execution.values import (
 )
 from dpmigrate.library.effects import uniform
 from dpmigrate.library.forward_pass import forward, own_method
+from dpmigrate.library.module_tree import is_module
+from dpmigrate.library.modules import MODEL, children_by_name
 from dpmigrate.library.sites import Row, Site, methods, prefixed
 
 _DOC = "https://docs.pytorch.org/docs/stable/nn.html#containers"
@@ -281,6 +285,32 @@ def container_keys(site: Site) -> Value:
     return uniform(site) if listed is None else site.m.listed(listed, site.node, site.frame)
 
 
+def by_name(site: Site) -> Value:
+    """``module._modules``: its layers by their names. What is stored there becomes a part of it."""
+    made = site.object
+    assert made is not None
+    if made.extra == MODEL:
+        return children_by_name(site)
+    # of what is stored in it the dictionary tells its owner, as that of an object's attributes does
+    new = site.m.heap.new("dict", "__dict__", site.node, site.frame.context, extra=made.number, key=(made.number, "_modules"))
+    for name, held in _in_it(site.m, made) if "container" in site.m.kinds(made) else _parts(site.m, made):
+        if name != "*" and UNBOUND not in held:
+            site.m.heap.write((new.number, Const("str", name)), held)
+            continue
+        going.picked(site.m, made, site.node, site.frame)
+        site.m.heap.widen((new.number, ELEMENTS), site.m.bound(held))
+        site.m.heap.widen((new.number, KEYS), SETTING)
+    return value(Ref(new.number))
+
+
+def _parts(m: Machine, made: Object) -> Iterator[tuple[str, Value]]:
+    """The attributes of a module that are layers, with their names; of what may be something else as well it is not known whether it is there."""
+    for name, held in m.heap.names(made.number):
+        layers = tuple(a for a in held if isinstance(a, Unknown) or ((o := m.object(a)) is not None and is_module(m, o)))
+        if layers and isinstance(name, str):
+            yield name, layers if layers == held else join(layers, (UNBOUND,))
+
+
 def container_length(site: Site) -> Value:
     """``len(layers)``."""
     made = site.object
@@ -302,6 +332,7 @@ ROWS = (
     Row(methods("container", "keys"), container_keys, source=_DOC),
     Row(methods("container", "__len__"), container_length, source=_DOC),
 )  # fmt: skip
+ATTRIBUTES = (Row(methods("module|container", "_modules"), by_name, source="https://docs.pytorch.org/docs/stable/_modules/torch/nn/modules/module.html"),)
 
 
 def classes(name: str) -> str | None:

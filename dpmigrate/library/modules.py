@@ -8,7 +8,7 @@ from dpmigrate.execution import placements
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.joins import join
 from dpmigrate.execution.names import SOME
-from dpmigrate.execution.objects import Object
+from dpmigrate.execution.objects import ELEMENTS, KEYS, Object
 from dpmigrate.execution.values import (
     NONE,
     NOTHING,
@@ -185,6 +185,23 @@ def children(site: Site) -> Value:
     made = site.object
     if made is None or made.extra != MODEL:
         return modules(site)
+    each = _of_library(site, made)
+    listed = items([SETTING, each]) if site.word.startswith("named") else each
+    return site.m.listed([listed], site.node, site.frame, exact=False)
+
+
+def children_by_name(site: Site) -> Value:
+    """``model._modules`` of a library's model."""
+    made = site.object
+    assert made is not None
+    new = site.m.heap.new("dict", "", site.node, site.frame.context, key=(made.number, "_modules"))
+    site.m.heap.widen((new.number, ELEMENTS), _of_library(site, made))
+    site.m.heap.widen((new.number, KEYS), SETTING)
+    return value(Ref(new.number))
+
+
+def _of_library(site: Site, made: Object) -> Value:
+    """Any of the parts of a library's model, in the modes that this has."""
     new = not site.m.heap.read((made.number, "children"))
     each = _part(site, made, "children")
     if new:
@@ -192,8 +209,7 @@ def children(site: Site) -> Value:
         for o in site.m.objects(each):
             for name, held in modes:
                 site.m.heap.write((o.number, name), held)
-    listed = items([SETTING, each]) if site.word.startswith("named") else each
-    return site.m.listed([listed], site.node, site.frame, exact=False)
+    return each
 
 
 #: how far down parts are told apart

@@ -261,13 +261,25 @@ def _callable(site: Site, atom: Atom) -> bool | None:
 
 def type_of(site: Site) -> Value:
     """``type(x)``."""
-    site.event("class read", of=site.get(0) or NOTHING)
-    found = [
-        value(Ref(c.number))
-        for o in site.m.objects(site.get(0) or NOTHING)
-        if (c := site.m.class_of(o))
-    ]
-    return join(*found) or SETTING
+    given = site.get(0) or NOTHING
+    site.event("class read", of=given)
+    classes = {a: found for a in given if (found := _class(site, a))}
+    own = [c for a, c in classes.items() if isinstance(a, Ref) and site.m.class_of(site.m.heap.objects[a.object])]
+    return join(*classes.values()) if len(classes) == len(given) > 0 else join(*own) or SETTING
+
+
+def _class(site: Site, atom: Atom) -> Value:
+    """The class of an atom, where it is certain."""
+    made = site.m.object(atom)
+    if made is not None:
+        cls = site.m.class_of(made)
+        plain = made.kind in _LITERALS and made.name == made.kind
+        return value(Ref(cls.number)) if cls is not None else value(Foreign(f"builtins.{made.kind}")) if plain else NOTHING
+    if isinstance(atom, Items):
+        return value(Foreign("builtins.tuple"))
+    if isinstance(atom, Const) and atom.value is not None:
+        return value(Foreign(f"builtins.{atom.type}"))
+    return value(Foreign("torch.Tensor")) if isinstance(atom, Data) and atom.kind == "tensor" else NOTHING
 
 
 ROWS = (

@@ -329,6 +329,15 @@ PROGRAMS: dict[str, tuple[str, str]] = {
     "order of bases": (
         "class B:\n    def f(self): return 1\nclass M(B): pass\nclass N(B):\n    def f(self): return 2\nclass C(M, N, B): pass\nx = C().f()\n", "x"
     ),
+    "the class of a value": (
+        "v = (1,)\nx = 1 if type(v) == tuple else 2\ny = 1 if type(v) is list else 2\nz = 1 if type([1]) in (list, tuple) else 2\nu = 1 if type({}) not in (list, tuple) else 2\n"
+        "w = 1 if type(True) == int else 2\nt = 1 if type(v) != tuple else 2\nclass T(tuple): pass\ns = 1 if type(T((1,))) == tuple else 2\n"
+        "from collections import OrderedDict\nr = 1 if type(OrderedDict()) == dict else 2\n",
+        "x y z u w t",
+    ),
+    "the class of either": (
+        "import os\nv = (1,) if 'A' in os.environ else [2, 3]\nif type(v) == tuple:\n    x = len(v)\nelse:\n    x = v[1]\ny = v[-1] if not type(v) is list else 5\n", ""
+    ),
     "truth of an object": (
         "class B:\n    def __bool__(self): return False\nclass L:\n    def __len__(self): return 0\nx = 1 if B() else 2\ny = 1 if L() else 2\n", ""
     ),
