@@ -72,13 +72,15 @@ torch.ao.quantization.FakeQuantize torch.ao.quantization.FusedMovingAvgObsFakeQu
 torch.ao.quantization.MinMaxObserver torch.ao.quantization.MovingAverageMinMaxObserver
 torch.ao.quantization.PerChannelMinMaxObserver torch.ao.quantization.MovingAveragePerChannelMinMaxObserver
 torch.ao.quantization.HistogramObserver torch.ao.quantization.RecordingObserver
-""", observer, source=_AO),
-    Row("torch.ao.quantization.QuantStub torch.ao.quantization.DeQuantStub", stub, source=_AO),
+""", observer, ("torch.ao.quantization.MinMaxObserver()(x)",), _AO),
+    Row("torch.ao.quantization.QuantStub torch.ao.quantization.DeQuantStub", stub, ("torch.ao.quantization.QuantStub()(x)",), _AO),
     Row("""
 torch.ao.quantization.prepare_qat torch.ao.quantization.prepare
 torch.ao.quantization.quantize_fx.prepare_qat_fx torch.ao.quantization.quantize_fx.prepare_fx
 """, prepared, source=_AO),
-    Row(" ".join(f"torch.ao.nn.qat.{name}" for name in ("Linear", "Conv1d", "Conv2d", "Conv3d", "Embedding", "EmbeddingBag")), of_training, source=_AO),
+    Row(" ".join(f"torch.ao.nn.qat.{name}" for name in ("Linear", "Conv1d", "Conv2d", "Conv3d", "Embedding", "EmbeddingBag")), of_training, (
+        "torch.ao.nn.qat.Linear(4, 2, qconfig=torch.ao.quantization.QConfig(torch.nn.Identity, torch.nn.Identity))(x)",
+    ), _AO),
     Row("""
 torch.nn.quantized.FloatFunctional torch.ao.nn.quantized.FloatFunctional
 """, made, ("torch.ao.nn.quantized.FloatFunctional().add(x, y)",), _DOC),

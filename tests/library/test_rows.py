@@ -103,6 +103,7 @@ def test_rows_without_an_example_become_fewer() -> None:
     numbers = [n for n in bare if n.startswith((".", "torch.", "numpy."))]
     numbers.remove(".__setitem__")  # a statement: tests/execution and the fixtures hold it
     numbers.remove(".strftime")  # of a time, which no tensor holds
+    numbers.remove("torch.ao.quantization.prepare_qat")  # warns that it is deprecated: test_batch_state has it
     assert len(numbers) <= 40, sorted(numbers)
 
 
