@@ -45,9 +45,13 @@ def left(script: Script, loop: BatchLoop) -> dict[str, ast.AST]:
 
 
 def _of_totals(carried: Carried, name: str, totals: Collection[str]) -> bool:
-    """Whether a variable is made of totals: ``accuracy = hits / seen``, which is computed again of those of all ranks, or told with them."""
-    values = [b.value for b in carried.names.bindings(carried.scope, name) if b.value is not None and carried.names.is_inside(b.target, carried.loop.node)]
-    return any(isinstance(n, ast.Name) and n.id in totals for v in values for n in walk(v))
+    """Whether a variable is made of totals as the turn leaves them: ``accuracy = hits / seen``, which is computed again of those of all ranks, or told with
+    them. What is made before they have the turn's own part is that of the turns before.
+    """
+    inside = [b for b in carried.names.bindings(carried.scope, name) if b.value is not None and carried.names.is_inside(b.target, carried.loop.node)]
+    made_of = {n.id for b in inside if b.value is not None for n in walk(b.value) if isinstance(n, ast.Name) and n.id in totals}
+    changed = [position(n) for n in carried.stores() if n.id in made_of]
+    return bool(made_of) and max(changed, default=(0, 0)) < max(position(b.target) for b in inside)
 
 
 def _reads(carried: Carried, name: str) -> Iterator[ast.Name]:

@@ -62,7 +62,7 @@ class Moving:
         """The calls, and quotients of sums, that make such numbers; an evaluation's are left to its totals, since the ranks have other batches of it."""
         made = self._script.executed.steering
         found = [self._taken(n) for n in self._script.names.nodes if isinstance(n, ast.Call | ast.BinOp) and made(n)]
-        return [n for n in found if not self._asked_for_finite(n) and self._script.roles.region(n) != "eval"]
+        return [n for n in found if not self._asked_for_finite(n) and self._script.roles.batches_at(n) != "eval"]
 
     @cached_property
     def _parts(self) -> list[Part]:

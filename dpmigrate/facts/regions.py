@@ -17,10 +17,15 @@ _Kinds = dict[ast.AST, frozenset[str]]
 
 
 class Regions:
-    """The regions of one program. What a function is called for is found once, for all functions together."""
+    """The regions of one program. What a function is called for is found once, for all functions together.
 
-    def __init__(self, roles: Roles) -> None:
+    ``quiet``: what a training loop does under ``no_grad`` counts as evaluation, as which it may go through the bare model. Otherwise it is asked whose
+    batches a node sees, with or without gradients.
+    """
+
+    def __init__(self, roles: Roles, *, quiet: bool = True) -> None:
         self._roles = roles
+        self._quiet = quiet
         self._loop_of = {b.node: b for b in roles.batch_loops}
         self._known: dict[ast.AST, str] = {}
         self._by_calls = self._spread()
@@ -37,9 +42,12 @@ class Regions:
         for a in self._roles.names.ancestors(node, below=function):
             b = self._loop_of.get(a)  # type: ignore[call-overload]
             if b is not None and (b.trains or b.evaluates):
-                return _EVAL if self._roles.quiet(node) or not b.trains else _EVAL | _TRAIN if b.branches else _TRAIN
+                return _EVAL if self._measures(node) or not b.trains else _EVAL | _TRAIN if b.branches else _TRAIN
         kinds = by_calls.get(function, _NONE)
-        return _EVAL if kinds and self._roles.quiet(node) else kinds
+        return _EVAL if kinds and self._measures(node) else kinds
+
+    def _measures(self, node: ast.AST) -> bool:
+        return self._quiet and self._roles.quiet(node)
 
     def _spread(self) -> _Kinds:
         """The kinds of every function's calls; what a function is called for, so are those that it calls, until nothing is added."""

@@ -357,9 +357,17 @@ class Roles:
     def _regions(self) -> Regions:
         return Regions(self)
 
+    @cached_property
+    def _batches(self) -> Regions:
+        return Regions(self, quiet=False)
+
     def region(self, node: ast.AST) -> str:
         """Where the node runs: ``train``, ``eval``, ``both`` or ``outside`` of any loop over a loader."""
         return self._regions.of(node)
+
+    def batches_at(self, node: ast.AST) -> str:
+        """Whose batches a node sees, with or without gradients: those of ``train`` or ``eval``, of ``both``, or ``outside`` of any loop over a loader."""
+        return self._batches.of(node)
 
     def quiet(self, node: ast.AST) -> bool:
         """Whether the node stands under ``no_grad``."""

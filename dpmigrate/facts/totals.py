@@ -20,7 +20,7 @@ from dpmigrate.facts.counters import Counter, Counting, collected
 from dpmigrate.facts.filled import Fills
 from dpmigrate.facts.loops import BatchLoop
 from dpmigrate.facts.losses import Norm, differentiated
-from dpmigrate.facts.names import FunctionNode, Names, of_self
+from dpmigrate.facts.names import FunctionNode, Names, of_self, position
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.numbers import Numbers
 from dpmigrate.facts.objects import Val
@@ -158,7 +158,7 @@ def _counters(script: Script, loop: BatchLoop, count: Counting, losses: Mapping[
         found.told.append(Doubt(Unclear.COUNTER, loop.node, (*unknown, *told), tuple(unknown)))
         found.by_kind = {kind: kept for kind, names in found.by_kind.items() if (kept := [n for n in names if n not in left])}
         ratios = [r for r in ratios if not r.of & {*left, *unknown}]
-    found.again += [r.code for r in ratios if found.by_kind]
+    found.again += [r.code for r in ratios if r.of & {*found.sums, *found.means}]
     return unknown
 
 
@@ -280,8 +280,11 @@ class Derived:
 
 
 def derived(carried: Carried, counters: Sequence[Counter]) -> list[Derived]:
-    """``accuracy = correct / total`` in the loop, read after it: to be computed again once the counters are reduced."""
+    """``accuracy = correct / total`` in the loop, read after it: to be computed again once the counters are reduced. One that is computed before a
+    counter's last change is that of the turn before, which no counter tells any more.
+    """
     known = {c.name for c in counters}
+    last = {n.id: position(n) for n in sorted(carried.stores(), key=position)}
     stored = [n.id for n in carried.stores()]
     out = []
     for stmt in carried.loop.node.body:
@@ -291,7 +294,8 @@ def derived(carried: Carried, counters: Sequence[Counter]) -> list[Derived]:
         read = {n.id for n in walk(stmt.value) if isinstance(n, ast.Name)}
         used = read & known
         alone = stored.count(name) == 1 and name not in known and not (read - known) & set(stored)
-        if used and alone and _pure(carried.names, stmt.value) and carried.read_after(name):
+        whole = all(last.get(counter, (0, 0)) < position(stmt) for counter in used)
+        if used and alone and whole and _pure(carried.names, stmt.value) and carried.read_after(name):
             out.append(Derived(name, ast.unparse(stmt), frozenset(used)))
     return out
 

@@ -44,7 +44,7 @@ def metric_synced_twice(script: Script) -> Iterator[Hit]:
         if not _makes_metric(script, call) or script.argument(call, "sync_on_compute") is not None or any(k.arg is None for k in call.keywords):
             continue
         holder = next((a for a in script.names.ancestors(call) if isinstance(a, ast.Call) and _last(script, a) in _HOLDERS), call)
-        regions = {script.roles.region(n) for n in _updates(script, holder)}
+        regions = {script.roles.batches_at(n) for n in _updates(script, holder)}
         if regions and not regions & {"train", "both"}:
             message = "every rank sees the whole evaluation set, and compute() would add the ranks up"
             if script.names.dotted(call.func).startswith("torchmetrics."):

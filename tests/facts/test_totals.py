@@ -52,6 +52,7 @@ def test_nothing(add: str, start: str, end: str) -> None:
         pytest.param("v += loss.item()\nn += len(x)", "v = n = 0", ["n"], ["v"], [], id="both"),
         pytest.param("v = loss.item() * (1 - 0.9) + v * 0.9", "v = 0", [], ["v"], [], id="a moving average, the other way round"),
         pytest.param("n += (y > 0).sum().item()\nv = n / 2", "n = v = 0", ["n"], [], ["v = n / 2"], id="a ratio"),
+        pytest.param("r = n / 2\nn += 1\nv += len(x)", "n = r = v = 0", ["v"], [], [], id="a ratio of a counter of the steps, beside a count"),
         pytest.param("v = 0.9 * v + 0.1 * loss.item()", "v = 0", [], ["v"], [], id="a moving average"),
         pytest.param("v['a'] += len(x)", "v = {'a': 0}", ["v['a']"], [], [], id="an entry"),
         pytest.param("v['a'] = v['a'] + loss.item()", "v = {'a': 0}", [], ["v['a']"], [], id="an entry, written out"),

@@ -16,10 +16,11 @@ _OUT = STEP + "out = model(x)\n"
         pytest.param("kept = {'a': [score(out, y)]}\ntorch.save(kept, 'kept.pt')", "y, out are", id="kept in a list"),
         pytest.param("def of(a):\n    return a.mean()\nprint(of(out))", "out is", id="given to a function"),
         pytest.param("for a, b in DataLoader(val_set, batch_size=16):\n    print(out)", "out is", id="in another loop"),
+        pytest.param("print(rate)", "rate is", id="made of a total before it has the turn's own part"),
     ],
 )
 def test_what_is_left(end: str, names: str) -> None:
-    (one,) = hits("DPM617", step=_OUT, epoch_end=end)
+    (one,) = hits("DPM617", epoch_start="seen = 0", step=_OUT + "rate = out.mean() / (seen + 1)\nseen += len(y)\n", epoch_end=f"print(seen)\n{end}")
     assert one.message == f"{names} read after the loop, which leaves rank 0's part of the last batch there"
     assert not one.edits
 

@@ -48,6 +48,8 @@ def test_whole_on_every_rank(setup: str, update: str, line: str) -> None:
 
 def test_a_metric_of_the_training() -> None:
     assert found("DPM608", imports=_IMPORTS, setup="metric = Accuracy(3)", step=f"{STEP}metric.update(x, y)\n") == []
+    quiet = f"{STEP}with torch.no_grad():\n    metric.update(x, y)\n"
+    assert found("DPM608", imports=_IMPORTS, setup="metric = Accuracy(3)", step=quiet) == []
 
 
 def test_a_metric_of_both() -> None:
