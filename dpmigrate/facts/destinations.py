@@ -13,6 +13,7 @@ from functools import cached_property
 from dpmigrate.facts.carried import later
 from dpmigrate.facts.definitions import arguments
 from dpmigrate.facts.library import FORM, GROWS
+from dpmigrate.facts.looking import Looking
 from dpmigrate.facts.names import last
 from dpmigrate.facts.nodes import children, walk
 from dpmigrate.facts.roles import Roles
@@ -49,20 +50,23 @@ class Destinations:
     def __init__(self, roles: Roles) -> None:
         self.roles = roles
         self.names = roles.names
+        self.looking = Looking(roles, self._of_batch)
 
     def meets(self, made: ast.AST) -> set[str]:
         """Where the rows of a value meet those of a batch, or are differentiated: ``train``, ``eval``, both or neither."""
         found: set[str] = set()
-        todo: list[ast.AST] = [made]
-        seen: set[ast.AST] = set()
+        todo: list[tuple[ast.AST, bool]] = [(made, False)]
+        seen: set[tuple[ast.AST, bool]] = set()
         while todo:
-            node = todo.pop()
-            if node in seen:
+            node, looked_at = todo.pop()
+            if (node, looked_at) in seen:
                 continue
-            seen.add(node)
+            seen.add((node, looked_at))
+            # what a function that only looks hands on is for the looking, also where others call the same functions
+            looked_at = looked_at or self.looking.only(node)
             if (region := self._met(node)) is not None:
-                found |= {"train", "eval"} if region == "both" else {region}
-            todo += self._next(node)
+                found |= {"eval"} if looked_at else {"train", "eval"} if region == "both" else {region}
+            todo += [(n, looked_at and not isinstance(n, ast.Attribute)) for n in self._next(node)]
         return found
 
     # ------------------------------------------------------------------ does it meet a batch here?

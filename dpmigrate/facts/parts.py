@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from dpmigrate.facts.definitions import arguments
+from dpmigrate.facts.definitions import SAME, arguments
 from dpmigrate.facts.library import GROWS, PUTS_ALL, PUTS_ONE
 from dpmigrate.facts.names import FunctionNode, last
 from dpmigrate.facts.objects import NONE, Path, Val, Vals
@@ -174,7 +174,8 @@ class Parts:
                 return extra
             return self._stored(v)
         if isinstance(node, ast.ListComp | ast.GeneratorExp):
-            return extra | self._values.eval(node.elt)
+            own = self._turn(node, item)
+            return extra | self._values.eval(own or node.elt)
         if isinstance(node, ast.DictComp):
             return self._entries(node, item) | self._stored_under(v, item) if subscript else NONE
         if isinstance(node, ast.Call) and v.qual in _DICTS:
@@ -191,6 +192,19 @@ class Parts:
                 return whole if item == 1 else NONE
             return self.pick(self._values.eval(node.func.value), (item,), subscript)  # a copy
         return NONE
+
+    def _turn(self, node: ast.ListComp | ast.GeneratorExp, item: int | str) -> ast.expr | None:
+        """What one turn gives that hands on what it goes through: the second of ``[net.to(device) for net in (a, b)]`` is ``b``."""
+        inner: ast.AST = node.elt
+        while isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute) and inner.func.attr in SAME and not any(self._values.targets(inner)):
+            inner = inner.func.value
+        over = node.generators[0]
+        plain = len(node.generators) == 1 and not over.ifs and isinstance(over.iter, ast.Tuple | ast.List)
+        if not plain or not isinstance(inner, ast.Name) or not isinstance(over.target, ast.Name) or inner.id != over.target.id:
+            return None
+        given = over.iter.elts if isinstance(over.iter, ast.Tuple | ast.List) else []
+        known = isinstance(item, int) and -len(given) <= item < len(given) and not any(isinstance(e, ast.Starred) for e in given)
+        return given[item] if known and isinstance(item, int) else None
 
     def _among_stars(self, elts: list[ast.expr], item: int | str) -> Vals:
         """An element of ``[first, *others]``: where it stands before the first star, or behind that alone, it is known which."""

@@ -253,13 +253,13 @@ class Sizes:
 
     def _where(self, maker: ast.AST) -> str:
         """Whether the rows belong to a training step (``train``), also to an evaluation (``both``), or to none ('')."""
-        region = self.roles.region(maker)
+        region = "eval" if (looks := self.destinations.looking.only(maker)) else self.roles.region(maker)
         if region in ("train", "both"):
             return region
         if not isinstance(maker, ast.Call | ast.BinOp):
             return ""
         around = set(self.names.ancestors(maker))
-        if region == "eval" and not any(b.node in around for b in self.roles.train_loops):
+        if region == "eval" and (looks or not any(b.node in around for b in self.roles.train_loops)):
             return ""
         met = self.destinations.meets(maker)
         return "both" if len(met) == 2 else "train" if "train" in met else ""

@@ -738,7 +738,9 @@ class Wrapping:
 
     def _needs_bare(self, node: ast.AST, key: Key) -> bool:
         """A use of the variable that wants the module itself: an attribute, a load, a move, another library's function."""
-        if not isinstance(node, ast.Name | ast.Attribute) or not isinstance(node.ctx, ast.Load) or key not in list(self.values.keys(node)):
+        if not isinstance(node, ast.Name | ast.Attribute) or not isinstance(node.ctx, ast.Load):
+            return False
+        if key not in list(self.values.keys(node)) and not any(key in self.values.keys(e) for e in self._in_turn(node)):
             return False
         parent = self.names.parent[node]
         if isinstance(parent, ast.Attribute):
@@ -748,6 +750,19 @@ class Wrapping:
             kept = self._is_field(node) or any(f.name == "__init__" for f, _ in self.values.targets(call))
             return call.func is not node and not kept
         return isinstance(parent, ast.keyword | ast.Starred | ast.FormattedValue)
+
+    def _in_turn(self, node: ast.expr) -> Iterator[ast.expr]:
+        """What the variable of a loop or comprehension stands for in its turns, where what it goes through is written there, and so is held by nothing else:
+        ``for net in (a, b): net.to(device)``, ``[net.cuda() for net in [a, b]]``, ``for net, name in ((a, "a"), (b, "b")): net.load_state_dict(...)``
+        """
+        for b in self.names.bindings(self.names.scope_of[node], node.id) if isinstance(node, ast.Name) else ():
+            if b.how == "for" and isinstance(b.value, ast.Tuple | ast.List | ast.Set):
+                for element in b.value.elts:
+                    found: ast.expr | None = element
+                    for i in b.path[1:]:
+                        found = found.elts[i] if isinstance(found, ast.Tuple | ast.List) and isinstance(i, int) and i < len(found.elts) else None
+                    if found is not None:
+                        yield found
 
 
 def _sets_requires_grad(node: ast.AST) -> bool:

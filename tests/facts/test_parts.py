@@ -46,6 +46,11 @@ def test_nothing_is_taken_out(expression: str) -> None:
         ("filled[0]", ["Conv2d", "Linear"]),
         ("named['a']", ["Linear"]),
         ("named['b']", ["Conv2d"]),
+        ("[net.to(device) for net in (one, two)][1]", ["Conv2d"]),
+        ("[net for net in [two, one]][1]", ["Linear"]),
+        ("[net for net in (one, two) if net][1]", ["Conv2d", "Linear"]),
+        ("[net for net in (*pair, two)][0]", ["Conv2d", "Linear"]),
+        ("[net for net in pair][0]", ["Conv2d", "Linear"]),
     ],
 )
 def test_taken_out(expression: str, made: list[str]) -> None:
