@@ -20,7 +20,7 @@ from dpmigrate.facts.library import GROWS, MUTATORS
 from dpmigrate.facts.moves import moved, unknown_move
 from dpmigrate.facts.names import FunctionNode, Names, of_self, position
 from dpmigrate.facts.nodes import walk
-from dpmigrate.facts.objects import wrap_argument
+from dpmigrate.facts.objects import leaves, wrap_argument
 from dpmigrate.facts.passes import Pass
 from dpmigrate.facts.roles import Asked, Roles
 from dpmigrate.facts.taken_out import maker
@@ -245,8 +245,14 @@ class Wrapping:
     def _made_apart(self, one: WrapSite, other: WrapSite) -> bool:
         """Whether two calls of one function made the models, which it makes anew each time: ``a = build(); b = build()``."""
         models = one.inner & other.inner
-        calls = [[c for e in self.roles.written(site.key) for c in self._factories(e, models)] for site in (one, other)]
+        given = [[*self.roles.written(site.key), *self._unpacked(site.key)] for site in (one, other)]
+        calls = [[c for e in values for c in self._factories(e, models)] for values in given]
         return bool(calls[0] and calls[1]) and not set(calls[0]) & set(calls[1])
+
+    def _unpacked(self, key: Key) -> Iterator[ast.expr]:
+        """The calls that give the variable a part of their result: ``model, optimizer = build()``"""
+        values = (w.value for w in self.roles.writes(key) if isinstance(w, ast.Assign))
+        yield from (value for value in values if isinstance(value, ast.Call))
 
     def _factories(self, given: ast.expr, models: Vals) -> Iterator[ast.Call]:
         """The calls in the expression of functions that make the models in variables of their own, and keep none of them."""
@@ -271,7 +277,7 @@ class Wrapping:
     def _keeps(self, stmt: ast.stmt) -> bool:
         """``cache[name] = model``, ``models.append(model)``"""
         if isinstance(stmt, ast.Assign):
-            return not all(isinstance(t, ast.Name) for t in stmt.targets)
+            return not all(isinstance(t, ast.Name) for target in stmt.targets for t, _ in leaves(target, ()))
         call = stmt.value if isinstance(stmt, ast.Expr) else None
         return isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in MUTATORS
 

@@ -351,6 +351,7 @@ for epoch in range(3):
     train(b, a)
 """
 _LOCAL = "model = nn.Linear(3, 2)\n    model = model.cuda()\n    return model"
+_BESIDE = "model = nn.Linear(3, 2)\n    made, o = model.cuda(), torch.optim.SGD(model.parameters(), lr=0.1)\n    return model, o"
 
 
 @pytest.mark.parametrize(
@@ -361,6 +362,9 @@ _LOCAL = "model = nn.Linear(3, 2)\n    model = model.cuda()\n    return model"
         pytest.param(_LOCAL, "a, b = build(), build()", False, id="in a tuple"),
         pytest.param(_LOCAL, "a = make()\nb = build()", False, id="through another function"),
         pytest.param("return nn.Linear(3, 2)", "a = make()\nb = make()", False, id="handed back at once"),
+        pytest.param(_BESIDE, "a, o = build()\nb, p = build()", False, id="beside its optimizer"),
+        pytest.param(_BESIDE.replace("return model, o", "return model, model"), "a, b = build()", True, id="twice by one call"),
+        pytest.param(_BESIDE.replace("made, o", "models[0], o"), "a, o = build()\nb, p = build()", True, id="kept beside another thing"),
         pytest.param(_LOCAL, "c = build()\na = c\nb = c", True, id="one call"),
         pytest.param("global model\n    model = nn.Linear(3, 2)\n    return model", "a = build()\nb = build()", True, id="a global"),
         pytest.param("model = nn.Linear(3, 2)\n    cache[n] = model\n    return cache[n]", "a = build()\nb = build()", True, id="kept in a dict"),
