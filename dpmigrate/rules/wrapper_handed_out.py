@@ -3,11 +3,12 @@
 ## What it finds
 A wrapped model as an argument of a function outside of the program: `copy.deepcopy(model)`, `EMA(model)`, `ema.update(model)`,
 `summary(model, …)`, an evaluation function. Also `writer.add_graph(model, …)`, `isinstance(model, Net)` and `type(model)`; of programs with DataParallel
-the name of the class alone (`type(model).__name__`), which was the model's on one GPU.
+the name of the class alone (`type(model).__name__`), which was the model's on one GPU. And a wrapped model of which another one with a wrapper of its own is
+made: `Fusion(text.model, audio.model)`.
 
 ## Why it matters
 A copy of the wrapper is a second wrapper with a reducer of its own and keys with `module.`; a function that reads attributes of the model finds none;
-one that evaluates should not wait for other ranks.
+one that evaluates should not wait for other ranks. A wrapper inside of a wrapped model is asked for layers that it has not, and its keys have `module.` within.
 
 ## Example
 ```python
@@ -51,6 +52,9 @@ def wrapper_handed_out(script: Script) -> Iterator[Hit]:
     for call in roles.calls:
         if _asks_class(script, call) or _traces(script, call):
             yield from _bare(script, call, call.args[:1])
+            continue
+        if _makes_wrapped(script, call):
+            yield from _bare(script, call, [*call.args, *(k.value for k in call.keywords)])
             continue
         if not _foreign(script, call) or roles.inside_module(call):
             continue
@@ -106,6 +110,12 @@ def _names_class(script: Script, call: ast.Call) -> bool:
 def _traces(script: Script, call: ast.Call) -> bool:
     """``writer.add_graph(model, …)``: a forward pass on the one rank that has the writer."""
     return isinstance(call.func, ast.Attribute) and call.func.attr == "add_graph" and not script.names.dotted(call.func)
+
+
+def _makes_wrapped(script: Script, call: ast.Call) -> bool:
+    """Whether the call makes a module that has a wrapper of its own, as a whole: what becomes a part of it is the bare model."""
+    made = frozenset(v for v in script.values.eval(call) if v.node is call and v.cls is not None and script.values.defs.is_module_class(v.cls))
+    return bool(made) and made <= frozenset(x for w in script.wraps.wraps for x in script.values.inner(w.made))
 
 
 def _foreign(script: Script, call: ast.Call) -> bool:

@@ -148,3 +148,46 @@ class Ema(nn.Module):
     lines = after(imports=_IMPORTS, defs=defs, model=_DP, before="ema = Ema(model)", step=STEP + "\nema.update(model)")
     assert "self.module = copy.deepcopy(model.module)" in lines
     assert "for e, m in zip(self.module.state_dict().values(), model.module.state_dict().values()):" in lines
+
+
+_BOTH = """
+class Both(nn.Module):
+    def __init__(self, part, scale=1.0):
+        super().__init__()
+        self.part, self.scale = part, scale
+        self.head = nn.Linear(2, 2)
+
+    def forward(self, x):
+        return self.head(torch.tanh(self.part.fc(x))) * self.scale
+
+def fit(net, loader):
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(2):
+        for x, y in loader:
+            opt.zero_grad()
+            F.cross_entropy(net(x), y).backward()
+            opt.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("end", "line"),
+    [
+        pytest.param("both = Both(model, scale=2.0)\nfit(both, loader)", "both = ddp.wrap(Both(model.module, scale=2.0))", id="by position"),
+        pytest.param("both = Both(scale=2.0, part=model)\nfit(both, loader)", "both = ddp.wrap(Both(scale=2.0, part=model.module))", id="by keyword"),
+    ],
+)
+def test_what_becomes_a_part_of_a_wrapped_model_is_bare(end: str, line: str) -> None:
+    assert found("DPM127", defs=_BOTH, end=end) == ["model"]
+    assert line in after(defs=_BOTH, end=end)
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        pytest.param({"end": "both = Both(model)\nprint(both(torch.ones(1, 8)))"}, id="what it is made into is not trained"),
+        pytest.param({"setup": "both = Both(Net())", "end": "fit(both, loader)"}, id="the part has no wrapper"),
+    ],
+)
+def test_a_part_stays_as_it_is(parts: dict[str, str]) -> None:
+    assert found("DPM127", defs=_BOTH, **parts) == []
