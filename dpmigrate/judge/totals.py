@@ -213,7 +213,10 @@ def _told(trial: Trial) -> Iterator[Fault]:
     """
     trial = telling(trial)
     shares = {o.number for o in trial.result.heap.objects.values() if o.name == SHARE}
+    # where it is not known what is differentiated, it is not known either of what loader the batches are only measured on
+    training_seen = any(True for _ in trial.losses()) and not any(True for _ in trial.unknown_losses())
     for event, d, over in numbers_told(trial):
+        seen = True
         main = trial.on_main(event) or event.kind == "save by rank 0"
         if d.origin is not None and d.origin.word == WHOLE_BY_PART and d.gradient == "none":
             words = f"{d.origin.word}, {trial.line(d.origin.node)}: it is as many times too great as there are ranks"
@@ -225,9 +228,10 @@ def _told(trial: Trial) -> Iterator[Fault]:
             continue  # a time, or a draw
         elif (main or _by_all(event, d)) and d.gradient == "none" and _evaluated(trial, d):
             words = "rank 0 tells the number of its own part"
+            seen = training_seen
         else:
             continue
-        known = d.placement.kind in _PARTS or of_samples(d)
+        known = seen and (d.placement.kind in _PARTS or of_samples(d))
         words = f"{words} ({trial.since(d)})"
         yield trial.fault(event.node, NAME, words, established=known)
 

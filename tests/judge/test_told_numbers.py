@@ -231,3 +231,27 @@ def test_a_learning_rate_by_the_size_of_one_ranks_batch(rate: str, right: bool) 
     step = f"optimizer.param_groups[0]['lr'] = ddp.from_main({rate})"
     found = [f for f in judged(result(step=step)).faults if "the batch size of one rank (" in f.words]
     assert bool(found) is not right
+
+
+@pytest.mark.parametrize(
+    ("parameters", "established"),
+    [
+        pytest.param("unseen.chosen(model)", False, id="what is trained is not seen"),
+        pytest.param("other.parameters()", False, id="another model is trained, which nothing calls"),
+    ],
+)
+def test_no_loader_is_only_measured_on_where_the_training_is_not_seen(parameters: str, established: bool) -> None:
+    """Of which batches the model learns is not known then: that the numbers of a rank's part are those of an evaluation is no more than a guess."""
+    program = result(top="import unseen\nother = nn.Linear(2, 2)", turn="print(loss.item())")
+    text = program.entry.text.replace("optim.SGD(model.parameters()", f"optim.SGD({parameters}")
+    source = parse(text.encode(), "train.py")
+    assert isinstance(source, Source)
+    faults = judged(Program.of(source)).faults
+    assert faults and any(f.established for f in faults if "tells the number of its own part" in f.words) is established
+    assert any("no loss is seen" in f.words for f in faults)
+
+
+def test_a_loader_that_is_only_measured_on() -> None:
+    loader = "val_loader = DataLoader(data, batch_size=4, sampler=ddp.DistributedSampler(data, seed=0))\n"
+    measured = "for x, y in val_loader:\n    with torch.no_grad():\n        print(nn.functional.cross_entropy(model(x), y).item())"
+    assert any(f.established for f in judged(result(end=loader + measured)).faults if "tells the number of its own part" in f.words)
