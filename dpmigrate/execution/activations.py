@@ -140,7 +140,7 @@ class ActivationParts(InPlaceParts):
         self._stack.append((parts.node, inner.receiver))
         self.heap.scopes.append(inner.number)
         self.trace.reached.add(parts.node)
-        self.asking = ""  # whoever asked, it was not for what this takes
+        self.asking, self.later = "", False  # whoever asked, it was not for what this takes
         inner.slot = len(self.control)
         self.control.append(None)
         if parts.names.closures:

@@ -221,7 +221,7 @@ class ContainerParts(AttributeStoreParts):
                     return tuple(Ref(n) for n in made.extra.members)
             case "generator":
                 return self.yielded(made, node, frame)
-        asking, self.asking = self.asking, ""
+        asking, self.asking, later = self.asking, "", self.later
         for name in ("__iter__", "__getitem__"):
             method = self.method_of(made, name)
             if method is None:
@@ -232,7 +232,7 @@ class ContainerParts(AttributeStoreParts):
                 return self.until_it_ends(asked, "IndexError", asking, node, frame)
             self.heap.mark()
             result = self.call(value(method), arguments, node, frame)
-            begun = self.heap.rollback()
+            begun, self.later = self.heap.rollback(), later
             again = [a for a in result if isinstance(a, Ref) and a.object != made.number]
             step = self.method_of(made, "__next__")
             same = step is not None and len(again) < len(result)

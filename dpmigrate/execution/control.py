@@ -75,6 +75,8 @@ class Control(ABC):
         self.asking = ""
         #: the exceptions by which the iterators of the program end that are asked for an element
         self.ending: list[str] = []
+        #: whether a later turn of a loop asks, through whatever it goes over
+        self.later = False
         #: why some ranks alone may have come to the end of the iterator that was asked
         self.ended_by: Parting | None = None
 

@@ -9,7 +9,7 @@ from dpmigrate.execution import divergence, samples
 from dpmigrate.execution.caches import CacheParts
 from dpmigrate.execution.classes import FunctionParts
 from dpmigrate.execution.joins import join
-from dpmigrate.execution.machine import Frame
+from dpmigrate.execution.machine import PROCESS, Frame
 from dpmigrate.execution.objects import LENGTH, Location, Object
 from dpmigrate.execution.summaries import Suspended
 from dpmigrate.execution.trace import Parting
@@ -17,6 +17,9 @@ from dpmigrate.execution.values import NONE, NOTHING, SETTING, UNBOUND, Value, c
 
 #: the field of a generator that has given all its values
 SPENT = "#spent"
+#: that a later turn of a loop asks a generator, whose body is executed from its beginning once more:
+#: what had been begun in it before goes on; behind the first atom are those of who takes note of it
+RESUMED = (PROCESS, "resumed")
 
 
 class GeneratorParts(CacheParts):
@@ -137,7 +140,13 @@ class GeneratorParts(CacheParts):
             return True
 
         spent = self.heap.read((made.number, SPENT))
+        resumed, outer = self.later, self.heap.read(RESUMED)
+        self.later = False
+        if resumed:
+            self.heap.write(RESUMED, const(True))
         self.generate(made, take, node, frame)
+        if resumed:
+            self.heap.write(RESUMED, outer or const(False))
         # it may be asked for its next value, so that it is not known to be spent
         self.heap.write((made.number, SPENT), spent)
         if apart:  # some ranks get more

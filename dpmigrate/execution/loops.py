@@ -112,8 +112,9 @@ class LoopParts(TurnParts):
         def take(turn: int) -> Value:
             before, self.fresh = self.fresh, fresh if turn == 0 else frozenset()
             self._asks("loop" if turn else "begins")
+            self.later = turn > 0
             element = self.elements(iterable, node.iter, frame)
-            self.asking, self.fresh = "", before
+            self.asking, self.later, self.fresh = "", False, before
             if self.ended_by is not None:  # as if they had left it by ``break``
                 self._mark(frame.loops[-1][2], self.ended_by)
                 self.ended_by = None

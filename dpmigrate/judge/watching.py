@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 from dpmigrate.execution import placements
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.engine import Execution
+from dpmigrate.execution.generators import RESUMED
 from dpmigrate.execution.joins import join
 from dpmigrate.execution.machine import Frame, Machine
 from dpmigrate.execution.objects import UNSEEN, Object
@@ -21,6 +22,7 @@ from dpmigrate.execution.values import (
     Origin,
     Ref,
     Setting,
+    Unbound,
     Value,
     const,
     unknown,
@@ -189,7 +191,7 @@ class Watching(Tables):
         self, m: Machine, atom: Atom, name: str, node: ast.AST, frame: Frame
     ) -> Value | None:
         made = m.object(atom)
-        if name == "begun" and made is not None and is_loader(m, made):
+        if name == "begun" and made is not None and is_loader(m, made) and not _goes_on(m, made, node):
             told = join(*[m.heap.read(at) or FRESH for at in samplers(m, atom)])
             apart = const(redrawn(cast("Execution", m), made))
             own = {told_of(made.number): told}  # a function may go through several loaders
@@ -235,9 +237,23 @@ def _autocast(m: Machine, atom: Atom) -> Object | None:
     return made if made is not None and made.name == "autocast" else None
 
 
+def _goes_on(m: Machine, made: Object, node: ast.AST) -> bool:
+    """Whether it is no new pass that begins, but that of the first turn of a loop over a generator of
+    the program, whose body is executed once more for a later turn. That is so of the first one in it
+    over each loader at each place.
+    """
+    noted = m.heap.read(RESUMED) or const(False)
+    if const(True)[0] not in noted or not all(isinstance(a, Const) for a in noted):
+        return False
+    this = const((made.number, getattr(node, "lineno", 0), getattr(node, "col_offset", 0)))
+    m.heap.write(RESUMED, join(noted, this))
+    return this[0] not in noted
+
+
 def _as_before(m: Machine, sampler: int) -> bool:
-    """Whether a sampler is told the epoch of its last pass: one number, which is known."""
+    """Whether a sampler is told the epoch of its last pass, if there was one: one number, which is known."""
     told, last = m.heap.read((sampler, EPOCH)), m.heap.read((sampler, LAST_EPOCH))
+    last = tuple(a for a in last or () if not isinstance(a, Unbound))
     return told is not None and told == last and len(told) == 1 and isinstance(told[0], Const) and told != NONE
 
 
