@@ -153,7 +153,33 @@ def _is_read(script: Script, node: ast.expr) -> bool:
     inside = list(itertools.takewhile(lambda a: not isinstance(a, ast.stmt), script.names.ancestors(node)))
     if not inside and isinstance(script.names.statement(node), ast.If | ast.While):
         return False
-    return not any(_tracks(script, a) or _asks_none(a) for a in inside)
+    return not any(_tracks(script, a) or _asks_none(a) for a in inside) and not _of_a_question(script, node)
+
+
+def _of_a_question(script: Script, node: ast.expr) -> bool:
+    """Whether the run is asked for in a test, or taken where it is there: ``wandb.run if wandb.run else wandb.init()``, ``wandb.run or wandb.init()``. Other
+    ranks have none, and go the other way.
+    """
+    inner, above = node, script.names.parent[node]
+    while isinstance(above, ast.UnaryOp) and isinstance(above.op, ast.Not):
+        inner, above = above, script.names.parent[above]
+    if isinstance(above, ast.BoolOp) and isinstance(above.op, ast.Or):
+        return inner is node and above.values.index(inner) < len(above.values) - 1 and _tracks(script, above.values[-1])
+    if not isinstance(above, ast.IfExp):
+        return False
+    there = _there(script, above.test, script.names.dotted(node))
+    return inner is above.test or (inner is node and there is not None and inner is (above.body if there else above.orelse))
+
+
+def _there(script: Script, test: ast.expr, run: str) -> bool | None:
+    """Whether a run is there where a test says yes, False where it says no; None where it asks for something else."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        found = _there(script, test.operand, run)
+        return None if found is None else not found
+    if isinstance(test, ast.Compare) and len(test.ops) == 1 and _asks_none(test):
+        found = _there(script, test.left, run)
+        return None if found is None else isinstance(test.ops[0], ast.IsNot | ast.NotEq) is found
+    return True if script.names.dotted(test) == run else None
 
 
 def _once(script: Script, node: ast.expr) -> bool:

@@ -24,6 +24,9 @@ def evaluate(model, val_loader):
         pytest.param({"imports": "import wandb", "end": "if wandb.run is not None:\n    pass"}, id="a question whether a run is there"),
         pytest.param({"imports": "import wandb", "end": "if wandb.run:\n    pass"}, id="the same, short"),
         pytest.param({"imports": "import wandb", "end": "print(wandb)"}, id="the module itself"),
+        pytest.param({"imports": "import wandb", "end": "there = 1 if wandb.run else 0"}, id="a question in an expression"),
+        pytest.param({"imports": "import wandb", "end": "run = wandb.run if wandb.run else None"}, id="taken where it is there"),
+        pytest.param({"imports": "import wandb", "end": "run = None if wandb.run is None else wandb.run"}, id="the other way round"),
     ],
 )
 def test_nothing_to_say(parts: dict[str, str]) -> None:
@@ -143,6 +146,11 @@ def test_settings_that_are_read_again_and_again(parts: dict[str, str]) -> None:
     "line",
     [
         pytest.param("d = os.path.join(wandb.run.dir, 'x')", id="the run's directory"),
+        pytest.param("run = None if wandb.run else wandb.run", id="taken where it is not there"),
+        pytest.param("run = wandb.run if wandb.run is None else 3", id="taken where it is none"),
+        pytest.param("run = wandb.init() if epoch else wandb.run", id="taken where something else says so"),
+        pytest.param("run = wandb.run or 3", id="something else in its place"),
+        pytest.param("run = 3 if wandb.run else wandb.run.name", id="a part of it where it is not there"),
     ],
 )
 def test_reading_back_is_refused(line: str) -> None:
@@ -173,3 +181,13 @@ def test_settings_that_are_changed_after_they_are_read(change: str, reads: str, 
     assert ("wandb.config" in refused("DPM504", **late)) is told
     if not change.startswith("setattr"):  # which hands the settings out as well
         assert refused("DPM504", **{**late, "setup": f"{setup}{change}\nconfig = wandb.config\n{reads}"}) == []
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["wandb.run or {}", "{} if not wandb.run else wandb.run", "wandb.run if wandb.run else {}", "{} if wandb.run is None else wandb.run"],
+)
+def test_a_run_that_is_begun_where_there_is_none(value: str) -> None:
+    """The ranks that have none get an object that does nothing."""
+    text = after(imports="import wandb", before="run = " + value.format("wandb.init(project='p')"), end="run.log({'a': 1})")
+    assert "run = " + value.format("ddp.main_only(wandb.init, project='p')") in text
