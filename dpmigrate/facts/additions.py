@@ -39,7 +39,7 @@ def of_no_sample(roles: Roles, loop: BatchLoop, value: ast.expr) -> bool:
 
 def _addition_kind(roles: Roles, loop: BatchLoop, node: ast.expr, losses: Mapping[str, bool], depth: int) -> Holds:
     if isinstance(node, ast.Constant | ast.Compare):
-        return _counted(roles, loop, node)
+        return counted(roles, loop, node)
     if isinstance(node, ast.Name):
         if node.id in losses:
             return Holds.SUM if losses[node.id] else Holds.MEAN
@@ -70,8 +70,10 @@ def _addition_kind(roles: Roles, loop: BatchLoop, node: ast.expr, losses: Mappin
     return Holds.UNKNOWN
 
 
-def _counted(roles: Roles, loop: BatchLoop, node: ast.Constant | ast.Compare) -> Holds:
-    """What a constant, or a comparison, comes to: in an inner loop over the samples a number of samples, under a test of the batch nothing that is known."""
+def counted(roles: Roles, loop: BatchLoop, node: ast.expr) -> Holds:
+    """What a number that no batch changes, or a comparison, comes to: in an inner loop over the samples a number of samples, under a test of the batch
+    nothing that is known.
+    """
     tested = isinstance(node, ast.Compare)
     for above in roles.names.ancestors(node):
         if above is loop.node:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from dpmigrate.execution.placements import EQUAL, MEAN, SUM, UNIFORM
-from dpmigrate.facts.additions import Holds, holds, of_no_sample
+from dpmigrate.facts.additions import Holds, counted, holds, of_no_sample
 from dpmigrate.facts.carried import Carried, Start
 from dpmigrate.facts.counters import Counter, Counting, collected
 from dpmigrate.facts.filled import Fills
@@ -259,6 +259,8 @@ def _held(script: Script, loop: BatchLoop, c: Counter, losses: Mapping[str, bool
     placed = {one.placement if one.single else None for of in found for one in of}
     if script.shown_bent and all(found) and placed == {UNIFORM}:
         return Holds.STEP  # of a loss that all ranks make of the samples of all
+    if script.settings.batch != "per-rank" and _alike(script, c) and all(counted(script.roles, loop, added) is Holds.STEP for added in c.adds):
+        return Holds.STEP  # the batch size of the settings, in each of as many steps as there were
     return next((kind for p, kind in _BY_PLACEMENT.items() if all(found) and placed == {p}), Holds.UNKNOWN)
 
 

@@ -225,3 +225,21 @@ class K:
 )
 def test_tables_with_methods_of_their_own(add: str, end: str, told: bool) -> None:
     assert bool(_totals(add, "v = K()", end, defs=_TRAINER).told) == told
+
+
+_SET = "import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('--size', type=int)\nargs = parser.parse_args()\nv = 0\n"
+
+
+@pytest.mark.parametrize(
+    ("add", "told"),
+    [
+        pytest.param("v += args.size", [], id="a setting"),
+        pytest.param("v += 2 * args.size + 1", [], id="made of a setting"),
+        pytest.param("if loss > 1:\n    v += args.size", ["v"], id="a setting where the loss says so"),
+        pytest.param("for one in x:\n    v += args.size", ["v"], id="a setting for each sample"),
+        pytest.param("v += f(args.size, x)", ["v"], id="what is not known of a setting and a batch"),
+    ],
+)
+def test_what_settings_say_of_each_batch(add: str, told: list[str]) -> None:
+    found = _totals(add, before=_SET, end="print(v)")
+    assert [name for doubt in found.told for name in doubt.names] == told

@@ -204,7 +204,7 @@ def test_a_list_of_numbers_of_evaluations(kept: str, told: bool, apart: bool) ->
 
 
 def test_unknown_sums_are_noted() -> None:
-    (one,) = hits("DPM602", **_parts("total += f(x)", "total = 0\nf = print"))
+    (one,) = hits("DPM602", **_parts("total += f(x)", "total = 0\nfrom metrics import f"))
     assert not one.edits and "whether total adds up sums or means is not known" in one.message
 
 
