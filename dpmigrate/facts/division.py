@@ -49,7 +49,7 @@ def distributed_at(script: Script, call: ast.Call) -> list[ast.expr]:
 
 def _finished(script: Script, call: ast.Call) -> list[tuple[ast.expr, ast.stmt | None]]:
     """For a factory's loader: the calls that give it to training, and the targets that it is unpacked to, with their statements."""
-    fed = [(b, script.phases(b)) for b in script.roles.train_feeds if any(v.node is call for v in b.loaders)]
+    fed = [(b, script.phases(b)) for b in script.roles.train_feeds if not b.apart and any(v.node is call for v in b.loaders)]
     sources = [b.source if side is None else side.source for b, side in fed]
     return list(dict.fromkeys(r for source in sources for r in _results(script, call, source)))
 
@@ -125,7 +125,8 @@ def _unpacks(stmt: ast.stmt) -> TypeGuard[ast.Assign]:
 def distributed_after(script: Script, call: ast.Call) -> list[tuple[str, ast.stmt]]:
     """For a loader that is one of several made at once: the expressions of those that training uses, each with the statement before.
 
-    ``loaders['train']`` of a dict comprehension, ``train_loader`` of ``train_loader, val_loader = get_loaders()`` and of ``data, train_loader = get("train")``.
+    ``loaders['train']`` of a dict comprehension, ``train_loader`` of ``train_loader, val_loader = get_loaders()`` and of ``data, train_loader = get("train")``,
+    ``data.loader`` of ``data = Batches(args)`` whose class makes the loaders of evaluations, too.
     """
     out: dict[tuple[str, ast.stmt], None] = {}
     stmt = script.names.statement(call)
@@ -133,6 +134,7 @@ def distributed_after(script: Script, call: ast.Call) -> list[tuple[str, ast.stm
         side = script.phases(b)
         if side is None or not any(v.node is call for v in side.loaders):
             continue
+        out |= {(f"{ast.unparse(given.targets[0])}.{b.inside.attr}", given): None for given in b.apart if b.inside is not None}
         made = next((a for a in script.names.ancestors(call) if isinstance(a, ast.DictComp)), None)
         if made is not None and isinstance(side.source, ast.Subscript):
             text = spelled(script.names, side.source, stmt)
@@ -171,5 +173,6 @@ def _serves_both(script: Script, call: ast.Call) -> bool:
         }
         for loops in (script.roles.train_feeds, script.roles.eval_loops)
     )
-    mixed = any(b.branches and any(v.node is call for v in b.loaders) and len(b.loaders) == 1 for b in script.roles.train_feeds)
+    mixed = any(b.apart and any(v.node is call for v in b.loaders) for b in script.roles.train_feeds)
+    mixed = mixed or any(b.branches and any(v.node is call for v in b.loaders) and len(b.loaders) == 1 for b in script.roles.train_feeds)
     return bool(other - train) or mixed

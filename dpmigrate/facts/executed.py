@@ -68,6 +68,17 @@ class Executed:
         objects = result.heap.objects
         return {_place(node) for n in _loaders(events) if (node := objects[n].node) is not None} or None
 
+    def alone(self, loops: Iterable[ast.For | ast.AsyncFor]) -> bool:
+        """Whether loops take batches from loaders that nothing else takes any from, also not by the ``__iter__`` of an object."""
+        result = before(self._program)
+        inside = [span(node.iter) for node in loops]
+        theirs, others = set[int](), set[int]()
+        for e in result.trace.of("pass"):
+            ways = (e.node, *(c.node for c in result.trace.leading(e.context)))
+            begun = any(n is not None and any(_covers(one, span(n)) for one in inside) for n in ways)
+            (theirs if begun else others).update(a.object for a in e.values["loader"] if isinstance(a, Ref))
+        return result.trace.ended is None and bool(theirs) and not theirs & others
+
     def holds(self, made: Place, optimizer: Place) -> bool:
         """Whether the modules that are made at a place hold all that the optimizers made at another one get."""
         result = before(self._program)
@@ -235,6 +246,11 @@ def _is_plain(atom: Atom) -> bool:
 def _within_place(outer: ast.AST, node: ast.Attribute) -> bool:
     """Whether an attribute stands in a call or a statement that may be of another copy of the tree."""
     return any(isinstance(n, ast.Attribute) and n.attr == node.attr and span(n) == span(node) for n in walk(outer))
+
+
+def _covers(outer: tuple[int, ...], inner: tuple[int, ...]) -> bool:
+    """Whether an expression stands in another one, by where they begin and end."""
+    return outer[:2] <= inner[:2] and inner[2:] <= outer[2:]
 
 
 def _within(node: ast.AST | None, function: FunctionNode) -> bool:

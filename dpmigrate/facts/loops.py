@@ -49,7 +49,8 @@ class BatchLoop:
     drawn: ast.Call | None = None
     several: bool = False  # the loop takes batches from other loaders as well
     made: bool = False  # the loop goes over something that is made of the loader, and that need not give its batches one by one as they are
-    inside: ast.expr | None = None  # the loop goes over an object of the program that takes its batches from this expression, in its class
+    inside: ast.Attribute | None = None  # the loop goes over an object of the program that takes its batches from this expression, in its class
+    apart: tuple[ast.Assign, ...] = ()  # that class makes the loaders of evaluations too: these statements give a variable the object of the training
     picked: tuple[Pick, ...] = ()  # there is no loader: the program picks the samples of each batch at random by itself
 
     @property
@@ -93,7 +94,7 @@ def _over(roles: Roles, node: ast.For | ast.AsyncFor) -> list[BatchLoop]:
     sources = [(s, loaders) for s in parts if (loaders := roles.loaders_of(s))]
     made = parts != [node.iter]
     if trains and len(parts) == 1 and (found := held(roles, parts[0], node)) is not None:
-        return [BatchLoop(node, source(roles, parts[0]), found.loaders, True, False, roles.branches(node), inside=found.inside)]
+        return [BatchLoop(node, source(roles, parts[0]), found.loaders, True, False, roles.branches(node), inside=found.inside, apart=found.apart)]
     if not sources and trains and (given := _passed_on(roles, node)) is not None:
         sources, made = [(given, roles.loaders_of(given))], False
     if not sources and not trains:

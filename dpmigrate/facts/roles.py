@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property
 from typing import Protocol
 
@@ -41,6 +41,9 @@ class Asked(Protocol):
 
     def passed_on(self, loop: ast.AST) -> set[tuple[int, int]] | None:
         """Where the loaders are made whose batches a loop takes one by one as they come; None where that is not known."""
+
+    def alone(self, loops: Sequence[ast.For | ast.AsyncFor]) -> bool:
+        """Whether loops take batches from loaders that nothing else takes any from."""
 
     def holds(self, made: tuple[int, int], optimizer: tuple[int, int]) -> bool:
         """Whether the modules that are made at a place hold all that the optimizers made at another one get."""

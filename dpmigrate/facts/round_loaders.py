@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dpmigrate.facts.apart import COUNTS, given, taking
 from dpmigrate.facts.definitions import through
 from dpmigrate.facts.held import latest
 from dpmigrate.facts.names import FunctionNode, Names
@@ -17,23 +18,25 @@ if TYPE_CHECKING:
     from dpmigrate.facts.roles import Roles
 
 _LEAVING = (ast.Break, ast.Continue, ast.Return, ast.Try, ast.While, ast.YieldFrom)
-#: calls that read nothing of an object but its number of batches
-_COUNTS = frozenset({"?.len", "?.print", "?.str", "?.type", "?.isinstance"})
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Held:
-    """``inside`` is the expression in ``__iter__`` that gives the loader to each pass, ``loaders`` what it may be for these objects."""
+    """``inside`` is the expression in ``__iter__`` that gives the loader to each pass, ``loaders`` what it may be for these objects.
 
-    inside: ast.expr
+    Where the call that makes the loader makes that of other objects too, ``apart`` are the statements that give the variable the object of the training.
+    """
+
+    inside: ast.Attribute
     loaders: Vals
+    apart: tuple[ast.Assign, ...] = ()
 
 
 def held(roles: Roles, node: ast.expr, loop: ast.For | ast.AsyncFor) -> Held | None:
     """The loaders in the objects that a training loop goes over: ``for batch in moved``, with ``moved = Moved(loader, device)``.
 
     None where one of the objects gives something else than the batches of its loader, each once and in their order, and where anything but training takes
-    batches from it, since a loader in it that is divided would give an evaluation a rank's share.
+    batches from it, since a loader in it that is divided would give an evaluation a rank's share. Objects that one place makes are told apart by an execution.
     """
     while (inner := through(roles.names, node)) is not None:
         node = inner
@@ -46,12 +49,30 @@ def held(roles: Roles, node: ast.expr, loop: ast.For | ast.AsyncFor) -> Held | N
     held_by = {v: _given(roles, v, cls, inside) for v in _made(roles, cls)} if inside is not None else {}
     found = NONE.union(*(held_by.get(v, NONE) for v in objects))
     others = NONE.union(*(loaders for v, loaders in held_by.items() if v not in objects))  # perhaps those of an evaluation
-    if inside is None or not all(held_by.get(v) for v in objects) or found & others:
+    if inside is None or not all(held_by.get(v) for v in objects):
         return None
-    return Held(inside, found) if all(_trains_only(roles, n, loop) for n in _uses(roles, objects)) else None
+    if not found & others and all(_trains_only(roles, n, loop) for n in _uses(roles, objects)):
+        return Held(inside, found)
+    alike = frozenset(v for v, loaders in held_by.items() if loaders & found)
+    apart = _apart(roles, node, loop, alike)
+    return Held(inside, found, apart) if apart else None
 
 
-def _inside(roles: Roles, cls: ast.ClassDef) -> ast.expr | None:
+def _apart(roles: Roles, node: ast.expr, loop: ast.For | ast.AsyncFor, objects: Vals) -> tuple[ast.Assign, ...]:
+    """The statements that give a variable the object which a training loop goes over, where the same place makes the objects of evaluations, and training
+    alone takes batches from that one: its loader can be divided there. None where that is seen neither by the text nor by an execution.
+    """
+    statements = given(roles, node) if not roles.branches(loop) else ()
+    places = taking(roles, statements, objects, _uses(roles, objects)) if statements else []
+    loops = [over for n in places if (over := _gone_over(roles, n)) is not None]
+    training = [over for over in loops if any(roles.reaches_backward(s) for s in over.body)]
+    if not all(_gone_over(roles, n) is not None or _handed_on(roles, n) for n in places):
+        return ()
+    alone = len(training) == len(loops) or (roles.asked is not None and roles.asked.alone(training))
+    return statements if alone else ()
+
+
+def _inside(roles: Roles, cls: ast.ClassDef) -> ast.Attribute | None:
     """``self.loader`` of ``for batch in self.loader: yield move(batch)``, of ``map(move, self.loader)`` and of ``iter(self.loader)`` in ``__iter__``."""
     defs, names = roles.values.defs, roles.names
     if any(names.dotted(b) != "?.object" and defs.named(b) is None for c in defs.bases(cls) for b in c.bases):
@@ -64,7 +85,7 @@ def _inside(roles: Roles, cls: ast.ClassDef) -> ast.expr | None:
     while source is not None and (inner := through(names, source) or _assigned(names, source)) is not None:
         source = inner
     own = isinstance(source, ast.Attribute) and isinstance(source.value, ast.Name) and source.value.id == method.args.args[0].arg
-    return source if own else None
+    return source if own and isinstance(source, ast.Attribute) else None
 
 
 def _assigned(names: Names, node: ast.expr) -> ast.expr | None:
@@ -104,7 +125,7 @@ def _counts_batches(roles: Roles, method: FunctionNode, loop: ast.For, test: ast
     me = method.args.args[0].arg
     names = [n for n in walk(test.test) if isinstance(n, ast.Name)]
     held = [roles.names.parent[n] for n in names if n.id == me]
-    stored = [s for a in held if isinstance(a, ast.Attribute) for s in roles.names.attributes(a.attr) if isinstance(s.ctx, ast.Store)]
+    stored = [s for a in held if isinstance(a, ast.Attribute) for s in roles.names.attributes(a.attr) if isinstance(s.ctx, ast.Store) and _same(roles, a, s)]
     functions = [roles.names.function(s) for s in stored]
     at_first = bool(stored) and all(isinstance(f, FunctionNode) and f.name == "__init__" for f in functions)
     plain = isinstance(test.test, ast.Compare) and not any(isinstance(n, ast.Call) for n in walk(test.test))
@@ -112,6 +133,12 @@ def _counts_batches(roles: Roles, method: FunctionNode, loop: ast.For, test: ast
     return number is not None and plain and alone and all(n.id in (number, me) for n in names) and all(isinstance(a, ast.Attribute) for a in held) and (
         at_first or not held
     )
+
+
+def _same(roles: Roles, read: ast.Attribute, stored: ast.Attribute) -> bool:
+    """Whether an attribute that is stored may be the one that is read: not where it is seen to be that of another object."""
+    keys = roles.values.keys
+    return not roles.values.eval(stored.value) or bool(frozenset(keys(read)) & frozenset(keys(stored)))
 
 
 def _returned(roles: Roles, body: list[ast.stmt]) -> ast.expr | None:
@@ -148,23 +175,36 @@ def _given(roles: Roles, made: Val, cls: ast.ClassDef, inside: ast.expr) -> Vals
 
 
 def _uses(roles: Roles, objects: Vals) -> Iterator[ast.expr]:
-    """Where the program reads one of the objects."""
+    """Where the program reads one of the objects, also as ``self``, but for ``__iter__``, which is entered by those who go over it."""
+    classes = [c for v in objects if v.cls is not None for c in roles.values.defs.bases(v.cls)]
+    own = frozenset(Val("object", c, cls=c) for c in classes)
+    passes = {roles.values.defs.method(c, "__iter__") for c in classes}
     for n in roles.names.nodes:
         if isinstance(n, ast.Name | ast.Attribute | ast.Subscript | ast.Call) and isinstance(getattr(n, "ctx", ast.Load()), ast.Load):
-            if roles.values.eval(n) & objects:
+            found = roles.values.eval(n)
+            if found & objects or (found & own and roles.names.function(n) not in passes):
                 yield n
 
 
 def _trains_only(roles: Roles, node: ast.expr, loop: ast.For | ast.AsyncFor) -> bool:
     """Whether a place that reads the object is one of training, only hands it on, or asks for its length or an attribute."""
+    over = _gone_over(roles, node)
+    return _handed_on(roles, node) if over is None else over is loop or any(roles.reaches_backward(s) for s in over.body)
+
+
+def _gone_over(roles: Roles, node: ast.expr) -> ast.For | ast.AsyncFor | None:
+    """The loop that goes over what a place reads."""
+    around = (a for a in roles.names.ancestors(node) if isinstance(a, ast.For | ast.AsyncFor))
+    return next((a for a in around if roles.names.is_inside(node, a.iter)), None)
+
+
+def _handed_on(roles: Roles, node: ast.expr) -> bool:
+    """Whether a place that reads the object only hands it on, or asks for its length or an attribute."""
     names = roles.names
-    for other in (a for a in names.ancestors(node) if isinstance(a, ast.For | ast.AsyncFor)):
-        if names.is_inside(node, other.iter):
-            return other is loop or any(roles.reaches_backward(s) for s in other.body)
     above = names.parent[node]
     if isinstance(above, ast.keyword):
         above = names.parent[above]
     if isinstance(above, ast.Call) and above.func is not node:
         own = any(isinstance(f, FunctionNode) for f, _ in roles.values.targets(above))
-        return own or names.dotted(above.func) in _COUNTS or through(names, above) is node
+        return own or names.dotted(above.func) in COUNTS or through(names, above) is node
     return isinstance(above, ast.Attribute | ast.Assign | ast.AnnAssign | ast.Return | ast.Expr | ast.Dict | ast.Tuple | ast.FormattedValue)

@@ -32,7 +32,8 @@ So it does where the loop over epochs has no counter, or does not see the loader
 (`with tqdm(ddp.next_epoch(loader)) as bar:`).
 
 Where the loop goes over an object of the program that holds the loader, and hands its batches on one by one (moved to the device), the passes are counted in
-the class: `for batch in ddp.next_epoch(self.loader):`.
+the class: `for batch in ddp.next_epoch(self.loader):`. Where objects of that class serve evaluations, too, the sampler is told in the loop over epochs:
+`data.loader.sampler.set_epoch(epoch)`.
 
 Where two training loops go through one loader in an epoch, each pass is counted by `ddp.next_epoch(loader)`. So it is where a loop over stages goes round
 that over epochs, whose counter begins anew, and in a file that scripts import which stay as they are: their loaders have no such sampler.
@@ -46,6 +47,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 
 from dpmigrate.edit import AddImport, Before, Edit, First, Wrap
 from dpmigrate.facts.division import is_generator
@@ -73,6 +75,9 @@ def missing_set_epoch(script: Script) -> Iterator[Hit]:
                 yield _counted_by_itself(script, b)
             continue
         if b.inside is not None:
+            if (seen := list(_of_its_object(script, b))):
+                yield from seen
+                continue
             edit = Wrap(script.span(b.inside), f"{script.ddp}.next_epoch({{}})")
             yield Hit(b.inside, "the sampler is not told that each pass here is a new one", (edit, AddImport(script.import_line)))
             continue
@@ -87,6 +92,14 @@ def missing_set_epoch(script: Script) -> Iterator[Hit]:
             continue
         for place in places:
             yield _told(script, place)
+
+
+def _of_its_object(script: Script, loop: BatchLoop) -> Iterator[Hit]:
+    """Of a loader that the loop over epochs finds in the object of the training, ``data.loader``, whose class makes those of evaluations, too."""
+    places = [replace(p, loader=f"{p.loader}.{loop.inside.attr}") for p in script.epoch_places(loop) if p.loader is not None and loop.inside is not None]
+    counted = all(epoch_counter(script, p.loop) is not None and not _begins_anew(script, p) and not script.shared(p.loop) for p in places)
+    if loop.apart and counted and len(places) == len(script.epoch_places(loop)) and not _again(script, loop):
+        yield from (_told(script, p) for p in places)
 
 
 def _told(script: Script, place: EpochPlace) -> Hit:
