@@ -17,7 +17,7 @@ from dpmigrate.facts.loops import chosen, rounds
 from dpmigrate.facts.names import FunctionNode, Loop, last, position
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.randomness import DRAWS
-from dpmigrate.facts.roles import Roles
+from dpmigrate.facts.roles import DATA_LOADER, Roles
 
 #: libraries that make batches of their own, by the beginning of their dotted names
 LIBRARIES = {
@@ -50,8 +50,8 @@ class Cut:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Feed:
-    """``kind``: state · library · own · chained · chosen · made · drawn · unassigned · unseen · uncalled · ungiven · elsewhere · gathered · cut · parts ·
-    graph · whole · unknown.
+    """``kind``: state · library · misnamed · own · chained · chosen · made · drawn · unassigned · unseen · uncalled · ungiven · elsewhere · gathered · cut ·
+    parts · graph · whole · unknown.
 
     ``node`` shows it, ``what`` is the state, the stream, the class or the call, as written; ``by`` what makes it, where that has a name. ``gathered`` are
     the batches of a loop inside of one step, ``ungiven`` is a parameter that a call does not give; of
@@ -196,6 +196,9 @@ class _Search:
         made = [expr, *(stmt.value for key, _ in roots for stmt in self.roles.writes(key) if isinstance(stmt, ast.Assign))]
         own = (f for v in list(made) if isinstance(v, ast.Call) for f, _ in self.roles.values.targets(v))
         made += [behind(self.roles, r.value) for f in own for r in self.names.returns(f) if r.value is not None]
+        called = (self.names.dotted(v.func) for v in made if isinstance(v, ast.Call))
+        if (nowhere := next((d for d in called if d.startswith("torch.") and d.endswith(".DataLoader") and d not in DATA_LOADER), None)) is not None:
+            return Feed("misnamed", loop, what, nowhere)
         for value in made:
             for dotted in (self.names.dotted(n) for n in walk(value) if isinstance(n, ast.Name | ast.Attribute)):
                 for beginning, library in LIBRARIES.items():

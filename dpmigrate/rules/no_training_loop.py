@@ -100,6 +100,10 @@ _SAID = {
         "the loop goes over {what}, an object of {by}, and not over a DataLoader itself{beside}",
         "loop over the DataLoader, and do in the loop what {by} does with each batch",
     ),
+    "misnamed": (
+        "the loop goes over {what}, and torch has no {by}: the program ends where that is imported or read",
+        "from torch.utils.data import DataLoader",
+    ),
     "chained": (
         "the loop goes over several loaders end to end, {what}",
         "write two loops, one over the loaders and one over the batches of each, or one DataLoader over a ConcatDataset",

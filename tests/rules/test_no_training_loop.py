@@ -131,6 +131,12 @@ _ARRAY = "part = torch.from_numpy(x[i:i + 2])\nmodel(part).sum().backward()\nopt
             "a Dataset",
             id="found by name",
         ),
+        pytest.param(
+            {"loader": "batches = torch.utils.DataLoader(train_set, batch_size=4)", "batches": "for i, (x, y) in enumerate(batches):"},
+            "the loop goes over batches, and torch has no torch.utils.DataLoader",
+            "from torch.utils.data import",
+            id="a name that torch does not have",
+        ),
         pytest.param({"batches": "for x, y in 3 * [0]:"}, "it is not seen that 3 * [0] gives the batches of a DataLoader", "a Dataset", id="unknown"),
         pytest.param({"batches": "while epoch:", "step": "x = y = object()\n" + STEP}, "where the while loop has its batches from", "a Dataset", id="while"),
         pytest.param({"batches": "if True:", "epochs": "if True:", "step": "x = y = object()\n" + STEP}, "it stands in no loop", "a Dataset", id="no loop"),
