@@ -6,8 +6,9 @@ Asked only of programs that are refused, and answered in the author's own names;
 from __future__ import annotations
 
 import ast
+import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -67,16 +68,20 @@ class Feed:
 
 
 def feed(roles: Roles, backward: ast.Call) -> Feed:
-    """What feeds the step of a ``backward()``."""
-    return _Search(roles, backward).answer()
+    """What feeds the step of a ``backward()``; of a loop that repeats it for one batch (``for _ in range(critics)``), what the loop round that takes."""
+    search = _Search(roles, backward)
+    found = search.answer()
+    around = list(itertools.dropwhile(lambda loop: isinstance(loop, ast.For) and counts(roles, loop.iter), search.loops))
+    repeated = found.kind == "unknown" and 0 < len(around) < len(search.loops)
+    return _Search(roles, backward, around).answer() if repeated else found
 
 
 class _Search:
-    def __init__(self, roles: Roles, backward: ast.Call) -> None:
+    def __init__(self, roles: Roles, backward: ast.Call, loops: Sequence[Loop] = ()) -> None:
         self.roles = roles
         self.names = roles.names
         self.backward = backward
-        self.loops = list(dict.fromkeys(rounds(roles, backward)))
+        self.loops = list(loops or dict.fromkeys(rounds(roles, backward)))
 
     def answer(self) -> Feed:
         for found in (self._state(), *map(self._stream_of, self.loops), self._cut(), self._gathered(), self._made(), self._whole()):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from textwrap import indent
+
 import pytest
 
 from tests.pipeline import findings
@@ -136,6 +138,15 @@ _ARRAY = "part = torch.from_numpy(x[i:i + 2])\nmodel(part).sum().backward()\nopt
             "the loop goes over batches, and torch has no torch.utils.DataLoader",
             "from torch.utils.data import",
             id="a name that torch does not have",
+        ),
+        pytest.param(
+            {
+                "defs": "class Own:\n    def __iter__(self):\n        yield 3, 4", "loader": "batches = Own()", "batches": "for a, b in batches:",
+                "step": "for _ in range(3):\n    x, y = a.to(0), b.to(0)\n" + indent(STEP, "    "),
+            },
+            "the loop goes over batches, an object of Own, and not over a DataLoader itself",
+            "what Own does with each batch",
+            id="steps that are repeated for each batch",
         ),
         pytest.param({"batches": "for x, y in 3 * [0]:"}, "it is not seen that 3 * [0] gives the batches of a DataLoader", "a Dataset", id="unknown"),
         pytest.param({"batches": "while epoch:", "step": "x = y = object()\n" + STEP}, "where the while loop has its batches from", "a Dataset", id="while"),
