@@ -115,3 +115,11 @@ def test_the_class_has_a_pass_of_its_own() -> None:
     text = _CLASS.replace("    def count(self):\n", "    def total(self):\n        for x in self:\n            print(x)\n    def count(self):\n")
     make = "train = create(one)\ntest = create(two)\nprint(test.total(), train.total())"
     assert not [b for b in _feeds(make, text=text) if b.apart]
+
+
+@pytest.mark.parametrize(("listed", "seen"), [("create(two)", True), ("train", False), ("create(two), train", False)])
+def test_an_execution_tells_what_the_text_does_not(listed: str, *, seen: bool) -> None:
+    """Objects in a list: which of them an evaluation goes over no variable says."""
+    text = _CLASS.replace("        return sum(model(x).sum().item() for x in feed)\n", "        total = 0.0\n        for x in feed:\n            total += model(x).sum().item()\n        return total\n")
+    found = _feeds(f"train = create(one)\ntests = ({listed},)", "print([score(model, t) for t in tests])", text)
+    assert [ast.unparse(s) for b in found for s in b.apart] == ["train = create(one)"] * seen
