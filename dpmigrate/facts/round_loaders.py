@@ -54,7 +54,7 @@ def held(roles: Roles, node: ast.expr, loop: ast.For | ast.AsyncFor) -> Held | N
     if not found & others and all(_trains_only(roles, n, loop) for n in _uses(roles, objects)):
         return Held(inside, found)
     alike = frozenset(v for v, loaders in held_by.items() if loaders & found)
-    apart = _apart(roles, node, loop, alike)
+    apart = _apart(roles, node, loop, alike) if not inside.attr.startswith("__") else ()  # a name that only the class can write
     return Held(inside, found, apart) if apart else None
 
 

@@ -110,6 +110,11 @@ for epoch in range(3):
     assert not [b for b in script(text).roles.train_feeds if b.apart]
 
 
+def test_a_name_of_the_class_alone() -> None:
+    """``feed.__loader`` would be another attribute outside of the class."""
+    assert not [b for b in _feeds("train = create(one)\ntest = create(two)", text=_CLASS.replace("self.loader", "self.__loader")) if b.apart]
+
+
 def test_the_class_has_a_pass_of_its_own() -> None:
     """What reads ``self`` may be the object of the training."""
     text = _CLASS.replace("    def count(self):\n", "    def total(self):\n        for x in self:\n            print(x)\n    def count(self):\n")
