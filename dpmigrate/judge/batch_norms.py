@@ -17,8 +17,10 @@ from dpmigrate.library.modules import MODEL
 _WITHOUT = ("alexnet", "vgg", "squeezenet", "vit", "swin", "convnext", "maxvit")
 _WITH = (
     "BatchNorm", "LazyBatchNorm", "resnet", "resnext", "wide_resnet", "densenet", "mobilenet",
-    "efficientnet", "inception", "googlenet", "regnet", "shufflenet", "mnasnet", "deeplab",
+    "efficientnet", "inception", "googlenet", "regnet", "shufflenet", "mnasnet", "deeplab", "fcn_", "lraspp_",
 )  # fmt: skip
+#: families whose BatchNorm stands behind a pooling to one value (the image pooling of https://arxiv.org/abs/1706.05587)
+_POOLED = "deeplab"
 _POOLS = ("AdaptiveAvgPool", "AdaptiveMaxPool")
 
 
@@ -30,8 +32,8 @@ def layers(execution: Execution, called: Collection[int]) -> list[tuple[str, boo
     objects = [execution.heap.objects[n] for n in sorted(parts)]
     named = [(_word(foreign_name(execution, o)), o) for o in objects]
     return [
-        (name, name.startswith(_WITH) or name.endswith("_bn")) for name, o in named
-        if name.startswith(_WITH[:2]) or (_unseen(o) and not _without(name))
+        (name, _normalises(name)) for name, o in named
+        if name.startswith(_WITH[:2]) or (_unseen(o) and not _without(name)) or (o.kind == "library model" and _normalises(name.lower()))
     ]  # fmt: skip
 
 
@@ -45,6 +47,9 @@ def of_one_value(execution: Execution, called: Collection[int]) -> bool:
     """Whether a BatchNorm stands in a ``Sequential`` behind a pooling to one value of each channel:
     of one sample it has then as little to normalise over as behind a linear layer.
     """
+    parts = sorted({n for number in called for n in owned(execution, number)})
+    if any(_word(foreign_name(execution, execution.heap.objects[n])).lower().startswith(_POOLED) for n in parts):
+        return True
     parts = {n for number in called for n in owned(execution, number)}
     return any(
         _pooled_first(execution, made)
@@ -76,6 +81,11 @@ def _word(name: str) -> str:
 
 def _unseen(made: Object) -> bool:
     return made.kind in UNSEEN or made.extra == MODEL
+
+
+def _normalises(name: str) -> bool:
+    """Whether a layer, or a family of ready-made models, is known to normalise over the batch."""
+    return name.startswith(_WITH) or name.endswith("_bn")
 
 
 def _without(name: str) -> bool:

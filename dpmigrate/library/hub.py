@@ -7,6 +7,7 @@ Sources: https://docs.pytorch.org/docs/stable/hub.html, and the ``hubconf.py`` o
 
 from __future__ import annotations
 
+from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.values import NOTHING, Value, known
 from dpmigrate.library import networks
 from dpmigrate.library.modules import library_network
@@ -47,10 +48,12 @@ def loaded(site: Site) -> Value:
 def _of_torchvision(site: Site, entry: str) -> Value:
     """The entries are the functions of torchvision.models."""
     inner = "segmentation." if entry.startswith(_SEGMENTING) else ""
-    row = networks.pattern(f"torchvision.models.{inner}{entry}")
+    name = f"torchvision.models.{inner}{entry}"
+    row = networks.pattern(name)
     if row is None or entry.startswith(_OTHERS):
         return site.ref("module")
-    return row.effect(site) or site.ref("module")
+    given = Arguments(site.arguments.positional[2:], site.arguments.keywords, site.arguments.star, site.arguments.stars)
+    return row.effect(Site(site.m, name, given, site.node, site.frame)) or site.ref("module")
 
 
 ROWS = (Row("torch.hub.load", loaded, source=_DOC),)
