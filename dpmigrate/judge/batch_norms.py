@@ -47,15 +47,13 @@ def of_one_value(execution: Execution, called: Collection[int]) -> bool:
     """Whether a BatchNorm stands in a ``Sequential`` behind a pooling to one value of each channel:
     of one sample it has then as little to normalise over as behind a linear layer.
     """
-    parts = sorted({n for number in called for n in owned(execution, number)})
-    if any(_word(foreign_name(execution, execution.heap.objects[n])).lower().startswith(_POOLED) for n in parts):
-        return True
-    parts = {n for number in called for n in owned(execution, number)}
-    return any(
-        _pooled_first(execution, made)
-        for made in (execution.heap.objects[n] for n in parts)
-        if made.kind == "container"
-    )
+    parts = [execution.heap.objects[n] for n in sorted({n for number in called for n in owned(execution, number)})]
+    return any(_pooled_first(execution, made) if made.kind == "container" else _pools(execution, made) for made in parts)
+
+
+def _pools(execution: Execution, made: Object) -> bool:
+    """Whether it is a ready-made network that does so."""
+    return _word(foreign_name(execution, made)).lower().startswith(_POOLED)
 
 
 def _pooled_first(execution: Execution, made: Object) -> bool:

@@ -90,7 +90,7 @@ def test_nothing_to_say(tmp_path: Path, model: str) -> None:
         ("nn.Sequential(models.vgg16_bn(), nn.Linear(1000, 2))", "BatchNorm takes", False),
         ("nn.Sequential(models.segmentation.fcn_resnet50(), nn.Linear(1000, 2))", "BatchNorm takes", False),
         ("nn.Sequential(models.segmentation.deeplabv3_resnet50(), nn.Linear(1000, 2))", "BatchNorm takes", True),
-        ("torch.hub.load('pytorch/vision:v0.10.0', 'deeplabv3_mobilenet_v3_large', pretrained=True)", "BatchNorm takes", True),
+        ("nn.Sequential(torch.hub.load('pytorch/vision:v0.10.0', 'deeplabv3_resnet50', pretrained=True), nn.Linear(1000, 2))", "BatchNorm takes", True),
         ("torch.hub.load('pytorch/vision:v0.10.0', 'resnet18', pretrained=True)", "BatchNorm takes", False),
         ("Big(4, 2)", "BatchNorm, if the model has any, takes", True),
     ],
