@@ -31,6 +31,7 @@ from dpmigrate.judge import (
     asked_before_writing,
     asked_early,
     before,
+    settled_lies,
     some_moved,
     span,
     steering,
@@ -139,6 +140,11 @@ class Executed:
         if places not in self._lying:
             self._lying[places] = {} if self._too_large else all_lies(self._program, places)
         found = self._lying[places]
+        return lambda node: found.get(span(node), frozenset())
+
+    def settled(self, numbers: Iterable[ast.AST], mended: Callable[[frozenset[Lies]], bool]) -> Callable[[ast.AST], frozenset[Lies]]:
+        """The same, where as many of the ``numbers`` are those of the whole batch as are ``mended`` then."""
+        found = {} if self._too_large else settled_lies(self._program, frozenset(span(n) for n in numbers), mended)
         return lambda node: found.get(span(node), frozenset())
 
     def the_same(self, node: ast.AST, whole: Iterable[ast.AST]) -> bool:

@@ -17,7 +17,7 @@ from dpmigrate.facts.names import FunctionNode, Loop, Names, position
 from dpmigrate.facts.names import last as last
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.picked import Pick, picks
-from dpmigrate.facts.reaching import reaching
+from dpmigrate.facts.reaching import may_reach, reaching
 from dpmigrate.facts.round_loaders import held
 from dpmigrate.facts.values import NONE, Vals
 
@@ -185,6 +185,7 @@ def source(roles: Roles, node: ast.expr) -> ast.expr:
             values = _bound_to(names, node) if isinstance(node, ast.Name) else [node]
             sides = [s for v in values for s in ([v.body, v.orelse] if isinstance(v, ast.IfExp) else [v])]  # bar = tqdm(loader) if verbose else loader
             own = node.id if isinstance(node, ast.Name) else ""
+            sides = [s for s in sides if not (own and _shows_itself(names, s, own))]
             if len(sides) > 1 and not any(n.id == own for s in sides for n in walk(s) if isinstance(n, ast.Name)):
                 found = [source(roles, s) for s in sides]
                 one = len({ast.dump(f) for f in found}) == 1 and isinstance(found[0], ast.Name | ast.Attribute | ast.Subscript)
@@ -200,6 +201,7 @@ def _bound_to(names: Names, node: ast.Name) -> list[ast.expr]:
     """What a name is bound to: on several ways several expressions; none where one of them is not seen."""
     bound = [b for b in names.bindings(names.scope_of[node], node.id) if b.how != "aug"]
     last_one = reaching(names, node) if len(bound) > 1 else None
+    bound = [b for b in bound if may_reach(names, b, node)]
     values: list[ast.expr] = []
     for b in [last_one] if last_one is not None else bound:
         value = b.value if b.how in ("assign", "with") else None
@@ -209,6 +211,15 @@ def _bound_to(names: Names, node: ast.Name) -> list[ast.expr]:
             return []
         values.append(value)
     return values
+
+
+def _shows_itself(names: Names, value: ast.expr, own: str) -> bool:
+    """Whether a variable is given what it holds already, with a bar round it (``batches = tqdm(batches)``), or None, which no loop goes over."""
+    inner = value
+    while (handed := through(names, inner)) is not None:
+        inner = handed
+    itself = inner is not value and isinstance(inner, ast.Name) and inner.id == own
+    return itself or (isinstance(value, ast.Constant) and value.value is None)
 
 
 def _hands_over(roles: Roles, value: ast.AST | None) -> bool:

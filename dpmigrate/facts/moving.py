@@ -71,13 +71,7 @@ class Moving:
     @cached_property
     def _lies(self) -> Callable[[ast.AST], frozenset[Lies]]:
         """How expressions lie where the numbers are those of the global batch which can be made so: what is made of the others is each rank's own."""
-        numbers = self.numbers
-        while True:
-            lies = self._script.executed.lying(numbers)
-            whole = [n for n in numbers if _same(lies(n)) or _by(lies(n))]
-            if len(whole) == len(numbers):
-                return lies
-            numbers = whole
+        return self._script.executed.settled(self.numbers, lambda lies: _same(lies) or bool(_by(lies)))
 
     def alike(self, node: ast.expr) -> bool:
         """Whether a value is the same on all ranks then: one that was come to, in all contexts, and no draw."""

@@ -56,7 +56,7 @@ from dpmigrate.judge.file_calls import SAVES, writes_by_mode
 from dpmigrate.judge.left_on_cpu import MOVED_BATCH, PASSED_IN, UNPACKED, all_moved, some_moved, tensor_on_cpu
 from dpmigrate.judge.lying import span
 from dpmigrate.judge.shared_files import asked_before_writing, asked_early, written_anew, written_by_all
-from dpmigrate.judge.steering import Lies, all_lies, steering
+from dpmigrate.judge.steering import Lies, all_lies, settled_lies, steering
 from dpmigrate.judge.trial import Fault, Trial, before, executed
 from dpmigrate.program import Program
 
@@ -202,6 +202,7 @@ __all__ = [
     "executed",
     "faults",
     "judged",
+    "settled_lies",
     "some_moved",
     "span",
     "steering",

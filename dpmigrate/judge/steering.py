@@ -6,7 +6,7 @@ Both are asked of a program before its migration, so every loader is taken for d
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Hashable, Iterable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 from functools import partial
 from typing import NamedTuple
 
@@ -51,6 +51,25 @@ def all_lies(program: Program, whole: Collection[Span]) -> dict[Span, frozenset[
     seen = _Lying(program, whole)
     seen.run()
     return {} if seen.trace.ended is not None else {at: frozenset(found) for at, found in seen.found.items()}
+
+
+def settled_lies(program: Program, numbers: Collection[Span], mended: Callable[[frozenset[Lies]], bool]) -> dict[Span, frozenset[Lies]]:
+    """How each expression lies where as many of the ``numbers`` as possible are those of the whole batch: such that are ``mended``, by what is
+    known of all contexts together. Nothing is known of a program whose execution is not finished.
+
+    An execution takes a number for whole where it can be so in that context. Of one with other contexts the program is executed again without it.
+    """
+    whole = frozenset(numbers)
+    while True:
+        seen = _Settling(program, whole, mended)
+        seen.run()
+        if seen.trace.ended is not None:
+            return {}
+        found = {at: frozenset(lies) for at, lies in seen.found.items()}
+        wrong = {at for at in seen.forced if not mended(found[at])}
+        if not wrong:
+            return found
+        whole -= wrong
 
 
 def steering(program: Program) -> frozenset[Span]:
@@ -106,8 +125,29 @@ class _Lying(_Called):
         at = span(node)
         plain = all(_plain(d) for d in data(found))
         single = bool(found) and all(isinstance(a, Const | Setting | Data) for a in found)
-        self.found.setdefault(at, set()).add(Lies(placement_of(found), plain, single))
-        return _alike(found) if at in self.whole else found
+        lies = Lies(placement_of(found), plain, single)
+        self.found.setdefault(at, set()).add(lies)
+        return _alike(found) if self._as_whole(at, lies) else found
+
+    def _as_whole(self, at: Span, lies: Lies) -> bool:
+        """Whether an expression is taken for that of the whole batch."""
+        return at in self.whole
+
+
+class _Settling(_Lying):
+    """The same, where a number is that of the whole batch only in the contexts in which it can be made so."""
+
+    def __init__(self, program: Program, whole: Collection[Span], mended: Callable[[frozenset[Lies]], bool]) -> None:
+        super().__init__(program, whole)
+        self.mended = mended
+        #: the numbers that were taken for whole in some context
+        self.forced: set[Span] = set()
+
+    def _as_whole(self, at: Span, lies: Lies) -> bool:
+        if not super()._as_whole(at, lies) or not self.mended(frozenset({lies})):
+            return False
+        self.forced.add(at)
+        return True
 
 
 class _Numbers(_Called):

@@ -131,6 +131,8 @@ def _feeds(text: str) -> list[tuple[str, str]]:
         pytest.param("it = iter(a)\nwhile True:\n    train(it.next())", ["a"], id="a method next"),
         pytest.param("it = iter(a)\nwhile True:\n    train(it.__next__())", ["a"], id="its dunder"),
         pytest.param("for i in range(9):\n    train(next(iter(a)))", ["a"], id="a new iterator each turn"),
+        pytest.param("for e in range(3):\n    p = enumerate(a)\n    if e:\n        p = tqdm(p)\n    for i, x in p:\n        train(x)\n    p = enumerate(b)", ["a"], id="a bar round what it is"),
+        pytest.param("p = None\nif k:\n    p = tqdm(enumerate(a))\nif not k:\n    p = tqdm(a)\nfor i, x in p:\n    train(x)", ["a"], id="one of two bars"),
         pytest.param("it = again(a)\nfor i in range(9):\n    train(next(it))", ["a"], id="a generator of the file"),
         pytest.param("p, q = again(a), again(b)\nfor i in range(9):\n    train(next(p))\n    train(next(q))", ["a", "b"], id="two generators"),
         pytest.param("for x in again(a):\n    train(x)", ["a"], id="for over a generator"),

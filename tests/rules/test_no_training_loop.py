@@ -291,7 +291,7 @@ for epoch in range(2):
         ("x in made", "if len(x) < 8:\n            continue", "pass", "an object of Batches, and not over a DataLoader itself, and len(x) < 8 (line 17) may go with the whole batch"),
         (
             "i in range(0, 64, 8)", "x = data[order[i : i + 8]]", "order = torch.randperm(64); data = torch.randn(64, 4)",
-            "the batches are cut from data by hand, data[order[i:i + 8]], and data (line 17) may go with the whole batch",
+            "(line 17) takes its samples of data that are made anew while training runs, of which each rank may have others (line 17)",
         ),
     ],
 )  # fmt: skip
