@@ -48,6 +48,7 @@ from dpmigrate.facts.names import FunctionNode, Loop, position
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.redrawn import repeated
 from dpmigrate.facts.script import Script
+from dpmigrate.facts.wraps import Wrap
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
 
@@ -61,7 +62,7 @@ def same_random_stream(script: Script) -> Iterator[Hit]:
         return
     outer = [a for a in loops if not any(b is not a and _within(script, a, b) for b in loops)]
     built = [
-        *(w.stmt for w in script.wraps.wraps if script.wrapped_by(w) & script.roles.models),
+        *(built for w in script.wraps.wraps if script.wrapped_by(w) & script.roles.models for built in _built(script, w)),
         *(c for c in script.train_loader_calls if _draws(script, c) and not repeated(script, c)),  # DPM222 lets these draw together
         *(c for c in script.calls("torch.utils.data.random_split") if not repeated(script, c)),
     ]
@@ -96,6 +97,12 @@ def same_random_stream(script: Script) -> Iterator[Hit]:
                 "so augmentation and dropout are the same on every rank",
                 severity=Severity.NOTE,
             )
+
+
+def _built(script: Script, wrap: Wrap) -> list[ast.AST]:
+    """Where a model is built: it is wrapped there, but for one that wraps itself in each of its trainings."""
+    made = [v.node for v in script.wrapped_by(wrap) if isinstance(v.node, ast.Call)] if wrap.again else []
+    return list(made) or [wrap.stmt]
 
 
 def _seeded_again(script: Script, loop: Loop) -> ast.stmt | None:

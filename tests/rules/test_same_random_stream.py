@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.rules.program import STEP, found, hits, whole
+from tests.rules.program import STEP, found, hits, migrated, whole
 
 _RUN = """
 def run(stage):
@@ -279,3 +279,40 @@ def test_an_iterator_that_is_looked_at() -> None:
     """The training goes through the loader anew."""
     before = "shown = iter(loader)\nx, y = next(shown)\nprint(x.shape)"
     assert "\nddp.seed_ranks()\nfor epoch" in whole(module_level=True, loader=_WORKERS, before=before)
+
+
+_FITS = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.line = nn.Linear(4, 1)
+        self.drop = nn.Dropout(0.5)
+        self.optimizer = torch.optim.SGD(self.parameters(), lr=0.1)
+
+    def forward(self, x):
+        return self.line(self.drop(x))
+
+    def fit(self, loader):
+        self.train()
+        for x, y in loader:
+            self.optimizer.zero_grad()
+            nn.functional.mse_loss(self(x), y).backward()
+            self.optimizer.step()
+
+
+torch.manual_seed(0)
+loader = DataLoader(TensorDataset(torch.randn(64, 4), torch.randn(64, 1)), batch_size=8, shuffle=True)
+{built}for epoch in range(3):
+    {again}net.fit(loader)
+"""
+
+
+def test_a_model_that_wraps_itself_is_built_where_it_is_made() -> None:
+    """Its wrapper is the same in each epoch."""
+    assert "ddp.seed_ranks()\nfor epoch in range(3):" in migrated(_FITS.format(built="net = Net()\n", again=""))
+    assert "ddp.seed_ranks()" not in migrated(_FITS.format(built="", again="net = Net()\n    "))
