@@ -815,12 +815,14 @@ def test_a_mean_over_valid_targets_that_the_result_shows(tmp_path: Path, quiet: 
     assert (weighted in str(outcome.files[-1].after)) is (status is Status.CHANGED)
 
 
-def test_a_mean_over_valid_targets_that_cannot_be_weighted(tmp_path: Path) -> None:
+def test_a_mean_over_valid_targets_that_are_made_in_the_call(tmp_path: Path) -> None:
+    """The loss weights each of its calls by itself."""
     path = tmp_path / "train.py"
     text = OWN_LOSS.format(quiet="with torch.no_grad():").replace("(out, labels)", "(out, labels if len(x) > 2 else pick(y))")
     path.write_text(text.replace("class Net", "def pick(y):\n    return y.masked_fill(y == 0, -100)\n\n\nclass Net"))
     (outcome,) = engine.apply([path], Settings(), engine.Writing(write=False))
-    assert outcome.status is Status.REFUSED, outcome
+    assert outcome.status is Status.CHANGED, outcome
+    assert "ddp.weighted_loss(" in str(outcome.files[-1].after)
 
 
 @pytest.mark.parametrize(

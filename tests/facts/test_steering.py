@@ -119,8 +119,8 @@ def test_a_draw_that_changes_the_course() -> None:
     ("line", "new"),
     [
         pytest.param("model.fc.weight.data.mul_(1 - 0.1 * loss.item())", "model.module.fc.weight.data.mul_(1 - 0.1 * ddp.mean_all(loss.item()))", id="in place"),
-        pytest.param("model.fc.weight.data -= 0.1 * loss.item()", "model.module.fc.weight.data -= ddp.mean_all(0.1 * loss.item())", id="assigned"),
-        pytest.param("model.fc.bias.data -= 0.1 * x.mean(0)[:2]", "model.module.fc.bias.data -= ddp.mean_all(0.1 * x.mean(0)[:2])", id="something else of the batch"),
+        pytest.param("model.fc.weight.data -= 0.1 * loss.item()", "model.module.fc.weight.data -= 0.1 * ddp.mean_all(loss.item())", id="assigned"),
+        pytest.param("model.fc.bias.data -= 0.1 * x.mean(0)[:2]", "model.module.fc.bias.data -= 0.1 * ddp.mean_all(x.mean(0))[:2]", id="something else of the batch"),
         pytest.param("with torch.no_grad():\n    for p in model.parameters():\n        p.clamp_(-x.max(), x.max())", "", id="in place, without gradients"),
         pytest.param("for p in model.parameters():\n    p.clamp_(min=-x.max().item())", "", id="by keyword"),
         pytest.param(

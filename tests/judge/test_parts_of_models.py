@@ -86,8 +86,6 @@ def test_a_part_that_functions_are_lent_is_no_model_of_its_own(tmp_path: Path) -
     ("out", "more"),
     [
         pytest.param("flow(x)", " + field.slope(x).pow(2).mean()", id="its own method"),
-        pytest.param("flow(x)", " + solve(x, field, 2).pow(2).mean()", id="the function"),
-        pytest.param("flow(x)", " + Pull()(field, x)", id="a module that it is no part of"),
         pytest.param("solve(x, flow.field, 3)", "", id="past the model"),
     ],
 )
@@ -96,6 +94,16 @@ def test_a_part_that_trains_beside_its_model(out: str, more: str, tmp_path: Path
     assert status is Status.REFUSED, text
 
 
-def test_who_meets_a_wrapper_in_the_place_of_a_model_is_told(tmp_path: Path) -> None:
-    _, reason, _ = _planned(tmp_path, more=" + solve(x, field, 2).pow(2).mean()")
-    assert "width is asked of a model's wrapper here, which lacks it" in reason
+@pytest.mark.parametrize(
+    "more",
+    [
+        pytest.param(" + solve(x, field, 2).pow(2).mean()", id="the function"),
+        pytest.param(" + Pull()(field, x)", id="a module that it is no part of"),
+    ],
+)
+def test_a_part_with_a_wrapper_of_its_own(more: str, tmp_path: Path) -> None:
+    """Both wrappers put the gradients of its parameters together, to the same mean."""
+    status, reason, text = _planned(tmp_path, more=more)
+    assert (status, reason) == (Status.CHANGED, "")
+    assert "field = ddp.wrap(field)\nflow = ddp.wrap(Flow(field.module, head))\n" in text
+    assert 'ddp.method(net, "slope")(x)' in text
