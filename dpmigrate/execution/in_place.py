@@ -21,7 +21,7 @@ from dpmigrate.execution.joins import gradient_join, join
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.objects import Location, Object
 from dpmigrate.execution.placements import Kind, Placement
-from dpmigrate.execution.values import NOTHING, Const, Data, Setting, Value, data, placement_of
+from dpmigrate.execution.values import NOTHING, Const, Data, Origin, Setting, Value, data, placement_of
 
 
 class InPlaceParts(FrameParts):
@@ -43,10 +43,11 @@ class InPlaceParts(FrameParts):
         """Give a variable the value that its tensor has after a write; ``held`` is what the target
         was before, where it is not to be evaluated again.
         """
-        target, whole = self._written_to(target, frame)
+        stretched = _resized(target) or _resized(node)
+        target, whole, replaced = self._written_to(target, frame)
         plain = isinstance(target, ast.Name | ast.Attribute | ast.Subscript)
         before = held or NOTHING
-        if plain and (held is None or not whole):
+        if plain and (held is None or not whole or replaced):
             before = self.evaluate(target, frame)
         same = places_of(before) | places_of(held or NOTHING)
         if plain:
@@ -54,6 +55,8 @@ class InPlaceParts(FrameParts):
                 if not holds_elements(before):
                     return
                 new = _partly(before, new)
+            elif replaced:
+                new = _replaced(before, _of_own_size(new, node) if stretched else new)
             self.assign(target, the_same(another(new), same), node, frame)
         self._written_elsewhere(same, self._place_of(target, frame) if plain else None, new)
         function = frame.function
@@ -81,13 +84,19 @@ class InPlaceParts(FrameParts):
                 if more != held:
                     self.heap.write(other, more)
 
-    def _written_to(self, target: ast.expr, frame: Frame) -> tuple[ast.expr, bool]:
-        """What holds the tensor that an expression is a part or a view of, and whether it is all
-        of it.
+    def _written_to(self, target: ast.expr, frame: Frame) -> tuple[ast.expr, bool, bool]:
+        """What holds the tensor that an expression is a part or a view of, whether it is all of it, and whether its elements are
+        written past its gradient (``x.data``). Methods that write in place give the tensor itself.
         """
-        whole = True
+        whole, replaced = True, False
         while True:
             match target:
+                case ast.Attribute(attr="data"):
+                    target, replaced = target.value, True
+                    continue
+                case ast.Call(func=ast.Attribute(attr=name) as method) if name.endswith("_") and not name.startswith("_"):
+                    target = method.value
+                    continue
                 case ast.Attribute(attr=name) if name in VIEWED:
                     inner = target.value
                 case ast.Call(func=ast.Attribute(attr=name) as view) if name in VIEWS:
@@ -97,7 +106,7 @@ class InPlaceParts(FrameParts):
                 case ast.Subscript() if data(self.evaluate(target.value, frame)):
                     inner = target.value
                 case _:
-                    return target, whole
+                    return target, whole, replaced
             target, whole = inner, False
 
     def _place_of(self, node: ast.expr, frame: Frame) -> Location | None:
@@ -141,6 +150,21 @@ class InPlaceParts(FrameParts):
             new = self.heap.read((function.number, _written(name)))
             if new and isinstance(argument, ast.Name | ast.Attribute | ast.Subscript):
                 self.write_in_place(argument, new, node, frame)
+
+
+def _resized(node: ast.AST) -> bool:
+    """Whether a tensor is given another size on the way: ``x.data.resize_(n)``, ``x.data.resize_as_(y).copy_(y)``."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        if node.func.attr.startswith("resize"):
+            return True
+        node = node.func.value
+    return False
+
+
+def _of_own_size(v: Value, node: ast.AST) -> Value:
+    """What is written past a gradient into a tensor of another size: the tensor itself has the size that it had (since PyTorch 0.4)."""
+    word = "x.data.resize_() leaves x as long as it was"
+    return tuple(a._replace(placement=placements.UNKNOWN, origin=Origin(node, word)) if isinstance(a, Data) else a for a in v)
 
 
 def _partly(held: Value, new: Value) -> Value:

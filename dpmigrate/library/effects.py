@@ -198,9 +198,18 @@ def whole(site: Site, target: ast.expr | None) -> Value:
     return site.m.evaluate(base, site.frame) if base is not target else site.get(0) or NOTHING
 
 
+#: since when a tensor has a place for each sample of a batch, and other elements in it
+RESIZED = "another form"
+
+
+def _formed(v: Value) -> Value:
+    """What is filled: of a tensor that was given another form, this."""
+    return tuple(a._replace(placement=placements.rows(0), origin=None) if isinstance(a, Data) and a.origin and a.origin.word == RESIZED else a for a in v)
+
+
 def filled(site: Site) -> Value:
     """``x.fill_(v)``, ``x.copy_(y)``, ``x.zero_()``: other elements in the same shape."""
-    first = site.flat(site.get(0) or ())
+    first = _formed(site.flat(site.get(0) or ()))
     p = placement_of(first)
     given = [v for v in (site.flat(a) for a in site.all()[1:]) if v]
     sized_apart = p == placements.PER_RANK and any(o.word == OWN_SIZE for d in data(first) for o in origins(d.origin))
@@ -208,6 +217,8 @@ def filled(site: Site) -> Value:
         p = placements.elementwise(placement_of(v) for v in given)
         if len(given) == 1:
             p = placement_of(given[0])
+        if p == placements.rows(0) and site.word == "copy" and any(d.lengths and d.lengths[0] is not None for d in data(first)):
+            return derivation.since(site.data(placements.UNKNOWN), "a rank's rows are copied into a tensor of another size", site.node)
     elif given:
         p = placements.elementwise([p, *(placement_of(v) for v in given)])
     made = derivation.derived(site.word, p, [first, *given], site.node)

@@ -23,6 +23,7 @@ from dpmigrate.execution.values import (
 from dpmigrate.library.axes import rows_of
 from dpmigrate.library.devices import chosen, placed
 from dpmigrate.library.effects import (
+    RESIZED,
     as_mask,
     coupled,
     cut,
@@ -37,7 +38,7 @@ from dpmigrate.library.effects import (
     same,
     uniform,
 )
-from dpmigrate.library.factories import like
+from dpmigrate.library.factories import factory, like
 from dpmigrate.library.sites import Effect, Row, Site, examples
 from dpmigrate.library.sizes import axes_count, elements_count
 from dpmigrate.library.streams import drawing
@@ -86,6 +87,21 @@ def place_among(values: int) -> Effect:
 def resized(site: Site) -> Value:
     """``x.resize_as_(y)``: another shape. What it holds then is not known, and is left out."""
     return like(replace(site, receiver=None, arguments=Arguments([site.get(1, "the_template") or NOTHING])))
+
+
+def sized_anew(site: Site) -> Value:
+    """``x.resize_(n, 3)``: another shape, as that of ``torch.empty(n, 3)``. What a batch has left there is not known then, but for what lies in the same rows as
+    before, until other elements are put in.
+    """
+    held = site.flat(site.get(0) or NOTHING)
+    given = Arguments(site.arguments.positional, {"size": v} if (v := site.arguments.keywords.get("sizes")) else {}, site.arguments.star)
+    made = factory(replace(site, name="torch.empty", receiver=None, arguments=given))
+    lying = placement_of(made)
+    before = [d.placement for d in data(held) if d.placement.kind not in placements.EQUAL]
+    if all(p.kind is Kind.ROWS and lying.kind is Kind.ROWS and (p.axis, lying.axis) == (0, 0) for p in before):
+        return made
+    unknown = site.data(placements.UNKNOWN, keep_axes=False)
+    return derivation.since(unknown, RESIZED, site.node) if lying == placements.rows(0) else unknown
 
 
 def diagonal_filled(site: Site) -> Value:
@@ -164,6 +180,11 @@ x.long()
 x.new().resize_as_(x).fill_(1)
 x.new().resize_as_(x.sum(1)).fill_(1)
 x.new().resize_as_(w).fill_(1)
+"""), _DOC),
+    Row(".resize_", in_place(sized_anew), examples("""
+x.new().resize_(x.size(0), 2).fill_(1)
+x.new().resize_(x.size()).copy_(x)
+x.new().resize_(2, 3).fill_(1)
 """), _DOC),
     Row(".fill_diagonal_", in_place(diagonal_filled), examples("""
 x.clone().fill_diagonal_(0.0)

@@ -121,3 +121,27 @@ def test_what_is_written_into_a_part_the_whole_is_made_of_as_well() -> None:
     top = "import torch\nfrom torch.utils.data import DataLoader\nclass C: pass\nc = C()\nc.t = torch.zeros(2, 2)\n"
     ex = executed(f"{top}for batch in DataLoader(torch.ones(8, 2), 4):\n    part = c.t[0]\n    part += batch.sum(0)\nx = c.t\n")
     assert any(d.sources for d in data(held(ex, "x")))
+
+
+_LOADER = "import torch\nfrom torch.utils.data import DataLoader\nloader = DataLoader(torch.ones(32, 3), 8)\n"
+
+
+@pytest.mark.parametrize(
+    ("made", "text", "lying"),
+    [
+        pytest.param("torch.empty(8, 3)", "b.resize_(x.size()).copy_(x)", "rows(axis 0)", id="another size, and all elements"),
+        pytest.param("torch.empty(8, 3)", "b.resize_as_(x).copy_(x)", "rows(axis 0)", id="that of the batch"),
+        pytest.param("torch.empty(8)", "b.resize_(x.size(0)).fill_(1.0)", "rows(axis 0)", id="one number"),
+        pytest.param("torch.empty(8, 2)", "b.resize_(x.size(0), 2).normal_(0, 1)", "rows(axis 0)", id="drawn"),
+        pytest.param("torch.empty(8, 3)", "b.data.resize_(x.size()).copy_(x)", "unknown", id="past the gradient: b is as long as before"),
+        pytest.param("torch.empty(8, 3)", "b.data.resize_as_(x)\n    b.data.copy_(x)", "unknown", id="in two statements"),
+        pytest.param("torch.empty(8, 3)", "b.copy_(x)", "unknown", id="a part into what is as long as the whole"),
+        pytest.param("torch.empty(len(option), 3)", "b.copy_(x)", "rows(axis 0)", id="of a length that is not known"),
+        pytest.param("torch.empty(8, 3)", "b = x @ x.T\n    b.resize_(x.size(0), 1)", "unknown", id="what meets others in another form"),
+        pytest.param("torch.zeros(3)", "b.data.add_(rank)", "per rank", id="past the gradient, added"),
+        pytest.param("torch.ones(3) * rank", "b.data.copy_(torch.zeros(3))", "zero", id="past the gradient, all elements"),
+    ],
+)
+def test_tensors_that_are_filled_anew(made: str, text: str, lying: str) -> None:
+    ex = executed(f"{_HEAD}{_LOADER}option = open('a').read()\nb = {made}\nfor x in loader:\n    {text}\n    y = b\n")
+    assert str(placement_of(held(ex, "y"))) == lying
