@@ -90,8 +90,8 @@ def resized(site: Site) -> Value:
 
 
 def sized_anew(site: Site) -> Value:
-    """``x.resize_(n, 3)``: another shape, as that of ``torch.empty(n, 3)``. What a batch has left there is not known then, but for what lies in the same rows as
-    before, until other elements are put in.
+    """``x.resize_(n, 3)``: another shape, as that of ``torch.empty(n, 3)``. What a batch has left there is not known then,
+    but for what lies in the same rows as before, until other elements are put in.
     """
     held = site.flat(site.get(0) or NOTHING)
     given = Arguments(site.arguments.positional, {"size": v} if (v := site.arguments.keywords.get("sizes")) else {}, site.arguments.star)
