@@ -6,7 +6,7 @@ import ast
 from abc import abstractmethod
 from typing import Any, TypeGuard
 
-from dpmigrate.execution import arithmetic, derivation, divergence, folding, placements, samples
+from dpmigrate.execution import arithmetic, derivation, divergence, folding, masking, placements, samples
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.joins import join
 from dpmigrate.execution.literals import LiteralParts
@@ -112,7 +112,8 @@ class ComparisonParts(LiteralParts):
         if any(data(v) for v in operands) and not hidden:
             if all(_size(d) for v in operands for d in data(v)):
                 return SETTING
-            return arithmetic.elementwise("comparison", operands, node)
+            found = arithmetic.elementwise("comparison", operands, node)
+            return masking.by_operator(found, node.ops[0], operands) if len(rights) == 1 else found
         return self._of_turn(operands, node) or self.plain(operands, "comparison", node, frame)
 
     def _of_turn(self, operands: list[Value], node: ast.AST) -> Value:

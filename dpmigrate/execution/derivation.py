@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from dpmigrate.execution import placements
+from dpmigrate.execution import masking, placements
 from dpmigrate.execution.joins import gradient_join
 from dpmigrate.execution.placements import Kind, Placement
 from dpmigrate.execution.values import (
@@ -121,6 +121,7 @@ def derived(
         alike=word in _AS_IT_WAS and bool(moving) and all(d.alike for d in moving),
         whose=whose,
         order=frozenset().union(*orders) if placement.kind in _ORDERED else frozenset(),
+        masked=masking.made(word, kind, found),
         fraction=word != "int" and (any(d.fraction for d in moving) or _shared_out(word, operands)),
     )
     return value(made)

@@ -6,7 +6,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any
 
-from dpmigrate.execution import placements
+from dpmigrate.execution import masking, placements
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import (
     NOTHING,
@@ -192,6 +192,7 @@ def data_join(a: Data, b: Data) -> Data:
         alike=a.alike and b.alike,
         whose=whose,
         order=a.order | b.order,
+        masked=masking.joined(a.masked, b.masked),
     )
 
 

@@ -98,6 +98,7 @@ class Data(NamedTuple):
     ``alike``: every sample has the same elements in it, as a tensor that a data set gives with each.
     ``whose``: what is not the turn's own is of ``ONE`` sample, as an item of what has one for each, of ``SOME`` one, or of ``OTHERS``:
     of another one than the turn's, of several, of all; what is made of such data is so too, unless each sample has its part in it again.
+    ``masked``: what is known of masks of what samples are filled up with, see ``masking``.
     ``order``: in which order its samples are, where a function puts a batch together: each is a way to it; none: in any.
     """
 
@@ -122,6 +123,7 @@ class Data(NamedTuple):
     alike: bool = False
     whose: str = ""
     order: frozenset[object] = frozenset()
+    masked: str = ""
     tag: str = "data"
 
 

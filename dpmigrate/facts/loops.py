@@ -185,7 +185,7 @@ def source(roles: Roles, node: ast.expr) -> ast.expr:
             values = _bound_to(names, node) if isinstance(node, ast.Name) else [node]
             sides = [s for v in values for s in ([v.body, v.orelse] if isinstance(v, ast.IfExp) else [v])]  # bar = tqdm(loader) if verbose else loader
             own = node.id if isinstance(node, ast.Name) else ""
-            sides = [s for s in sides if not (own and _shows_itself(names, s, own))]
+            sides = [s for s in sides if len(sides) == 1 or not (own and _shows_itself(names, s, own))]
             if len(sides) > 1 and not any(n.id == own for s in sides for n in walk(s) if isinstance(n, ast.Name)):
                 found = [source(roles, s) for s in sides]
                 one = len({ast.dump(f) for f in found}) == 1 and isinstance(found[0], ast.Name | ast.Attribute | ast.Subscript)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from dpmigrate.execution import arithmetic, derivation, folding, placements
+from dpmigrate.execution import arithmetic, derivation, folding, masking, placements
 from dpmigrate.execution.joins import join
 from dpmigrate.execution.objects import Location
 from dpmigrate.execution.placements import Kind
@@ -56,7 +56,15 @@ def within(made: Value, operands: Iterable[Value]) -> Value:
 
 def mask(site: Site) -> Value:
     """A test of each element: its result may choose samples."""
-    made = site.each()
+    made = _mask(site.each())
+    return masking.compared(made, site.word in _EQUAL, site.operands()) if site.word in _COMPARED else made
+
+
+#: the comparisons for being equal, or not
+_EQUAL, _COMPARED = ("eq", "equal"), ("eq", "equal", "ne", "not_equal")
+
+
+def _mask(made: Value) -> Value:
     return tuple(
         a._replace(kind="mask", gradient="none", reached=frozenset())
         if isinstance(a, Data) and a.kind == "tensor"

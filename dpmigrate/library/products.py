@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dpmigrate.execution import arithmetic, derivation, placements
+from dpmigrate.execution import arithmetic, derivation, masking, placements
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import NOTHING, Data, Value, const, data, only, placement_of
 from dpmigrate.library.axes import rows_of
 from dpmigrate.library.shapes import axes_of, with_lengths
-from dpmigrate.library.sites import Site
+from dpmigrate.library.sites import PADDING, Site
 
 
 def matmul(site: Site) -> Value:
@@ -15,11 +15,18 @@ def matmul(site: Site) -> Value:
     the second.
     """
     operands = [site.flat(v) for v in site.all()]
+    _by_weights(site, operands)
     if site.word in ("addmm", "baddbmm", "addmv", "addbmm"):
         bias, *rest = operands
         made = _product(site, rest[:2])
         return arithmetic.binary("add", bias, made, site.node)
     return _product(site, operands[:2])
+
+
+def _by_weights(site: Site, operands: list[Value]) -> None:
+    """Note a product that adds up what samples are filled up with."""
+    if masking.adds_up_filling(operands):
+        site.event(PADDING, given=operands[1])
 
 
 def _product(site: Site, operands: list[Value]) -> Value:
@@ -198,6 +205,7 @@ def einsum(site: Site) -> Value:
     if len(operands) == 1:
         listed = site.m.known_elements(site.arguments.positional[1])
         operands = [site.flat(v) for v in listed] if listed is not None else operands
+    _by_weights(site, operands)
     if not isinstance(rule, str):
         return site.unknown("the rule of einsum")
     return _by_letters(site, operands, *_spelled_out(rule.replace(" ", ""), [_axes(v) for v in operands]))

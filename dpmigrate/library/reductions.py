@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpmigrate.execution import arithmetic, derivation, placements
+from dpmigrate.execution import arithmetic, derivation, masking, placements
 from dpmigrate.execution.joins import join
 from dpmigrate.execution.placements import Kind, Placement
 from dpmigrate.execution.values import NOTHING, Data, Value, const, data, items, placement_of, value
@@ -196,6 +196,10 @@ def quantile(site: Site) -> Value | None:
     return reduce("", at=2, keep=3)(site)
 
 
+#: what makes weights along an axis
+_SOFTMAX = ("softmax", "softmin", "sparsemax")
+
+
 def along(at: int = 1, default: int | None = -1) -> Effect:
     """A function along one axis (softmax, sort, cumsum): coupled where that axis runs over the
     samples.
@@ -229,7 +233,7 @@ def along(at: int = 1, default: int | None = -1) -> Effect:
         made = site.data(placement, axes=found.axes, keep_axes=False)
         if any(hits) and site.word in ("sort", "argsort"):  # samples, or their places, in an order of their own
             made = tuple(a._replace(order=frozenset({site.node})) if isinstance(a, Data) and a.order else a for a in made)
-        return _with_places(site, made)
+        return _with_places(site, masking.weighed(made) if site.word.lower() in _SOFTMAX else made)
 
     return effect
 
