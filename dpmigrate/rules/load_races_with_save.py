@@ -42,7 +42,7 @@ from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, After, Before, Wrap
 from dpmigrate.facts.meetings import waits_for_files
-from dpmigrate.facts.names import last
+from dpmigrate.facts.names import last, position
 from dpmigrate.facts.ranks import asks_files, stretch
 from dpmigrate.facts.readback import overwritten, read_in_a_step, rewritten
 from dpmigrate.facts.script import Script
@@ -88,6 +88,8 @@ def load_races_with_save(script: Script) -> Iterator[Hit]:
             said = "rank 0 may write this file anew while another rank still reads it"
             yield Hit(call, said, (wait, AddImport(script.import_line)))
     for call in overwritten(script):
+        if any(script.names.function(s) is script.names.function(call) and position(s) > position(call) for s in script.shown_waits):
+            continue  # all ranks wait between what reads the file and what writes it
         said = "rank 0 may write this file anew while another rank still reads it"
         yield Hit(
             call, said, severity=Severity.WARNING,

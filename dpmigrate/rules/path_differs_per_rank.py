@@ -72,6 +72,8 @@ def path_differs_per_rank(script: Script) -> Iterator[Hit]:
         if run_by_all(script.roles, call) and not script.parted(call):
             yield Hit(call, message, (Wrap(script.span(call), f"{script.ddp}.main_folder({{}})"), AddImport(script.import_line)))
     for call, lists in listings(script):
+        if call in script.shown_questions:
+            continue  # another rule asks rank 0 for it
         if run_by_all(script.roles, call) and not left_to_main(script.roles, call) and not script.made_once(call):
             above = script.names.parent[call]
             lazy = "iter({})" if isinstance(above, ast.Call) and script.names.dotted(above.func) == "?.next" else "{}"

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from dpmigrate.model import Severity
-from tests.rules.program import STEP, after, found, hits, whole
+from dpmigrate.rules.path_differs_per_rank import path_differs_per_rank
+from tests.pipeline import script
+from tests.rules.program import STEP, after, found, hits, program, whole
 
 _IMPORTS = "import datetime, shutil, tempfile, time, uuid\nimport matplotlib.pyplot as plt"
 
@@ -272,3 +274,12 @@ def test_a_folder_that_ends_the_program_is_asked_of_rank_0() -> None:
     )
     text = whole(imports=_CONFIGURED, defs=defs, setup="prepare(hydra.compose('a'))")
     assert "if ddp.from_main(folder.exists()):" in text and "config.run.id = ddp.from_main(name)" in text
+
+
+def test_a_listing_that_rank_0_is_asked_for_already() -> None:
+    """The result has shown that it is asked too early or too late by other ranks: that is mended by DPM402."""
+    read = script(program(imports=_IMPORTS, setup="n = len(os.listdir('out'))\nos.makedirs(f'out/run{n}')"))
+    (call,) = read.calls("os.listdir")
+    assert [h.node for h in path_differs_per_rank(read)] == [call]
+    read.shown_questions.append(call)
+    assert list(path_differs_per_rank(read)) == []
