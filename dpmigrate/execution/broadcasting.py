@@ -49,6 +49,12 @@ def crossed(operands: Iterable[Value], lying: Iterable[Placement]) -> bool:
     return any(p == placements.PER_RANK and placement_of(v).kind is Kind.ROWS for v, p in pairs)
 
 
+def may_cross(operands: Iterable[Value]) -> bool:
+    """Whether samples of a column ``(B, 1)`` meet each other where rows beside it are a vector ``(B,)``, of which it is not known whether they are."""
+    rows = [d for v in operands for d in data_in([v]) if d.placement.kind is Kind.ROWS and d.placement.axis == 0]
+    return any(d.axes == 2 and d.lengths[-1:] == (1,) for d in rows) and any(d.axes is None for d in rows)
+
+
 def axes_of(operands: Iterable[Value]) -> int | None:
     """The number of axes of what is made of operands element by element.
 

@@ -8,7 +8,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any
 
-from dpmigrate.execution import arithmetic, divergence, folding, identity, placements, samples
+from dpmigrate.execution import arithmetic, broadcasting, divergence, folding, identity, placements, samples
 from dpmigrate.execution.comparisons import ComparisonParts
 from dpmigrate.execution.derivation import of_others
 from dpmigrate.execution.joins import join
@@ -213,6 +213,8 @@ class OperatorParts(ComparisonParts):
         if data(left) or data(right):
             if word != "mod":  # a text may have None put in
                 left, right = (tuple(a for a in v if (a,) != NONE) or v for v in (left, right))
+            if broadcasting.may_cross((left, right)):
+                self.event("axes taken for equal", node, frame, given=join(left, right))
             given = self.library.operator(self, word, [left, right], node, frame)
             if given is None:
                 given = arithmetic.binary(word, left, right, node, carries=carries)

@@ -112,12 +112,12 @@ def _detectors(trial: Trial) -> Iterator[str]:
 
 
 def _axes(trial: Trial) -> Iterator[str]:
-    """Losses of which it is not known whether they compare tensors of one shape: the first place."""
+    """Losses, and products or differences, of which it is not known whether they put tensors of one shape together: the first place."""
     nodes = list(dict.fromkeys(e.node for e in trial.result.trace.of("axes taken for equal")))
     if nodes:
         yield (
-            f"{_first(nodes)} is taken to compare tensors of one shape, as is not seen: where a column "
-            "(B, 1) meets a vector (B,), of which torch warns, each rank compares its own samples alone."
+            f"{_first(nodes)} is taken to put together tensors of one shape, as is not seen: where a column "
+            "(B, 1) meets a vector (B,), each rank compares its own samples alone."
         )
 
 

@@ -190,7 +190,8 @@ def as_rows(
             case Data() if not more and (a.kind == "number" or a.axes == 0):
                 found.append(_of_a_batch(site, a, loader_number))
             case Data(kind="number" | "text", placement=placements.PER_RANK):
-                found.append(_batch(site, "batch", loader_number, None))
+                axes = more if a.kind == "number" and a.axes == 0 else None  # what is not known to be a number may be anything
+                found.append(_batch(site, "batch", loader_number, axes))
             case Data(placement=placements.Placement(kind=Kind.ROWS)) if not collated:
                 kind = "mask" if a.kind == "mask" else "tensor"
                 batch = _batch(site, kind, loader_number, a.axes)  # put together already

@@ -261,6 +261,7 @@ def literal(site: Site) -> Value:
         return derivation.derived(
             site.word, p, [found], site.node, kind=kind, gradient="none", axes=axes, keep_axes=False
         )
+    one = keep and all(isinstance(a, Data) and a.kind == "number" and a.placement.kind is not Kind.ROWS for a in given)
     return derivation.derived(
         site.word,
         lying,
@@ -268,7 +269,7 @@ def literal(site: Site) -> Value:
         site.node,
         kind=kind,
         gradient="none",
-        axes=None if keep else _nested(site, given),
+        axes=0 if one else None if keep else _nested(site, given),
         keep_axes=keep,
     )
 

@@ -90,16 +90,16 @@ def function(effect: Effect) -> Effect:
 
 
 def chosen(site: Site) -> Value:
-    """``numpy.random.choice(xs)``."""
+    """``numpy.random.choice(xs)``: without a size one of them."""
+    size = site.get(1, "size") or NONE
+    listed = site.m.known_elements(size)
+    known = 0 if size == NONE else 1 if isinstance(size[0], Const) else None
+    axes = len(listed) if listed is not None else known
     lying = [site.m.depends(v).kind for v in site.arguments.all()]
     if any(k not in placements.EQUAL for k in lying):
         unknown = Kind.UNKNOWN in lying
         p = placements.UNKNOWN if unknown else placements.PER_RANK
-        return site.data(p, kind="array", keep_axes=False)
-    size = site.get(1, "size") or NONE
-    listed = site.m.known_elements(size)
-    plain = isinstance(size[0], Const) and size != NONE
-    axes = len(listed) if listed is not None else 1 if plain else None
+        return site.data(p, kind="array", axes=axes, keep_axes=False)
     return value(Data("array", placements.UNIFORM, axes=axes))
 
 

@@ -366,6 +366,7 @@ def compared_rows(pairwise: bool) -> Effect:
         axis = found.placement.axis - int(before)
         axes = found.axes - (not kept) if found.axes is not None else None
         made = found.placement._replace(axis=axis)
-        return derivation.derived(site.word, made, operands, site.node, axes=axes, keep_axes=False)
+        lengths = (None, 1) if kept and axes == 2 else ()
+        return derivation.derived(site.word, made, operands, site.node, axes=axes, keep_axes=False, lengths=lengths)
 
     return effect
