@@ -94,7 +94,7 @@ class InPlaceParts(FrameParts):
                 case ast.Attribute(attr="data"):
                     target, replaced = target.value, True
                     continue
-                case ast.Call(func=ast.Attribute(attr=name) as method) if name.endswith("_") and not name.startswith("_"):
+                case ast.Call(func=ast.Attribute() as method) if self._in_place(method, frame):
                     target = method.value
                     continue
                 case ast.Attribute(attr=name) if name in VIEWED:
@@ -108,6 +108,14 @@ class InPlaceParts(FrameParts):
                 case _:
                     return target, whole, replaced
             target, whole = inner, False
+
+    def _in_place(self, method: ast.Attribute, frame: Frame) -> bool:
+        """Whether it is a method that writes into its tensor and gives it, and no function of a module (``nn.init.zeros_``)."""
+        while isinstance(method.value, ast.Call) and isinstance(method.value.func, ast.Attribute):
+            if not _writes(method):
+                return False
+            method = method.value.func
+        return _writes(method) and bool(data(self.evaluate(method.value, frame)))
 
     def _place_of(self, node: ast.expr, frame: Frame) -> Location | None:
         """Where a tensor is held: a name, an attribute, an item under a constant."""
@@ -150,6 +158,11 @@ class InPlaceParts(FrameParts):
             new = self.heap.read((function.number, _written(name)))
             if new and isinstance(argument, ast.Name | ast.Attribute | ast.Subscript):
                 self.write_in_place(argument, new, node, frame)
+
+
+def _writes(method: ast.Attribute) -> bool:
+    """Whether a method has the name of those that write in place: ``add_``."""
+    return method.attr.endswith("_") and not method.attr.startswith("_")
 
 
 def _resized(node: ast.AST) -> bool:

@@ -19,7 +19,7 @@ def class_of(names: Names, node: ast.AST) -> ast.ClassDef | None:
         values = [b.value for b in bound if b.how == "assign" and isinstance(b.value, ast.expr) and not b.path]
     else:
         return None
-    found = {class_made(names, v) for v in values if not (isinstance(v, ast.Constant) and v.value is None)}  # an object that may be left out
+    found = {_class_made(names, v) for v in values if not (isinstance(v, ast.Constant) and v.value is None)}  # an object that may be left out
     return found.pop() if len(found) == 1 else None
 
 
@@ -47,7 +47,7 @@ def always_true(names: Names, cls: ast.ClassDef, seen: frozenset[ast.AST] = froz
 _PLAIN_BASES = frozenset({"?.object", "torch.nn.Module", "abc.ABC"})
 
 
-def class_made(names: Names, value: ast.expr) -> ast.ClassDef | None:
+def _class_made(names: Names, value: ast.expr) -> ast.ClassDef | None:
     """The class of this program that the value is an object of: ``Net(config).to(device)``."""
     while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in SAME:
         value = value.func.value

@@ -60,7 +60,7 @@ def held(roles: Roles, node: ast.expr, loop: ast.For | ast.AsyncFor) -> Held | N
 
 def _apart(roles: Roles, node: ast.expr, loop: ast.For | ast.AsyncFor, objects: Vals) -> tuple[ast.Assign, ...]:
     """The statements that give a variable the object which a training loop goes over, where the same place makes the objects of evaluations, and training
-    alone takes batches from that one: its loader can be divided there. None where that is seen neither by the text nor by an execution.
+    alone takes batches from that one: its loader can be divided there. No statements where that is seen neither by the text nor by an execution.
     """
     statements = given(roles, node) if not roles.branches(loop) else ()
     places = taking(roles, statements, objects, _uses(roles, objects)) if statements else []

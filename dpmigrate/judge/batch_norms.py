@@ -28,9 +28,7 @@ def layers(execution: Execution, called: Collection[int]) -> list[tuple[str, boo
     """The layers of modules that normalise over the batch, and the models whose code is not seen,
     each with whether it is known to normalise.
     """
-    parts = {n for number in called for n in owned(execution, number)}
-    objects = [execution.heap.objects[n] for n in sorted(parts)]
-    named = [(_word(foreign_name(execution, o)), o) for o in objects]
+    named = [(_word(foreign_name(execution, o)), o) for o in _parts(execution, called)]
     return [
         (name, _normalises(name)) for name, o in named
         if name.startswith(_WITH[:2]) or (_unseen(o) and not _without(name)) or (o.kind == "library model" and _normalises(name.lower()))
@@ -39,16 +37,20 @@ def layers(execution: Execution, called: Collection[int]) -> list[tuple[str, boo
 
 def observing(execution: Execution, called: Collection[int]) -> list[Object]:
     """The layers of modules, and modules, that keep something else of their batches: ranges of values, running statistics."""
-    parts = [execution.heap.objects[n] for n in sorted({n for number in called for n in owned(execution, number)})]
-    return [o for o in parts if keeps(execution, o, _word(foreign_name(execution, o)))]
+    return [o for o in _parts(execution, called) if keeps(execution, o, _word(foreign_name(execution, o)))]
 
 
 def of_one_value(execution: Execution, called: Collection[int]) -> bool:
     """Whether a BatchNorm stands in a ``Sequential`` behind a pooling to one value of each channel:
     of one sample it has then as little to normalise over as behind a linear layer.
     """
-    parts = [execution.heap.objects[n] for n in sorted({n for number in called for n in owned(execution, number)})]
+    parts = _parts(execution, called)
     return any(_pooled_first(execution, made) if made.kind == "container" else _pools(execution, made) for made in parts)
+
+
+def _parts(execution: Execution, called: Collection[int]) -> list[Object]:
+    """Modules with all that they are made of."""
+    return [execution.heap.objects[n] for n in sorted({n for number in called for n in owned(execution, number)})]
 
 
 def _pools(execution: Execution, made: Object) -> bool:

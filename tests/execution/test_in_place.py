@@ -139,6 +139,8 @@ _LOADER = "import torch\nfrom torch.utils.data import DataLoader\nloader = DataL
         pytest.param("torch.empty(len(option), 3)", "b.copy_(x)", "rows(axis 0)", id="of a length that is not known"),
         pytest.param("torch.empty(8, 3)", "b = x @ x.T\n    b.resize_(x.size(0), 1)", "unknown", id="what meets others in another form"),
         pytest.param("torch.zeros(3)", "b.data.add_(rank)", "per rank", id="past the gradient, added"),
+        pytest.param("torch.zeros(3)", "torch.nn.init.ones_(b).mul_(rank)", "per rank", id="behind a function of a module"),
+        pytest.param("torch.zeros(3)", "b.add_(1).mul_(rank).clamp_(0, 1)", "per rank", id="a chain"),
         pytest.param("torch.ones(3) * rank", "b.data.copy_(torch.zeros(3))", "zero", id="past the gradient, all elements"),
     ],
 )
