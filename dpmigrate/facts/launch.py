@@ -108,6 +108,20 @@ def environment_writes(names: Names) -> Iterator[EnvironmentWrite]:
                 yield from (EnvironmentWrite(k.arg, call, k.value) for k in call.keywords if k.arg)
 
 
+def chosen_gpus(names: Names) -> int | None:
+    """How many GPUs the program chooses by CUDA_VISIBLE_DEVICES; None where it does not, where that depends on something, or is no list of numbers."""
+    numbers: set[int] = set()
+    for write in environment_writes(names):
+        if write.name != "CUDA_VISIBLE_DEVICES":
+            continue
+        ids = write.value.value if isinstance(write.value, ast.Constant) else None
+        tests = (a for a in names.ancestors(write.node) if isinstance(a, ast.If) and not is_main_guard(a))
+        if not isinstance(ids, str) or any(True for _ in tests) or not all(one.strip().isdecimal() for one in ids.split(",")):
+            return None
+        numbers.add(len(ids.split(",")))
+    return numbers.pop() if len(numbers) == 1 else None
+
+
 def _string(node: ast.AST | None) -> str:
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
 

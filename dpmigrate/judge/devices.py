@@ -9,6 +9,7 @@ from dpmigrate.execution.joins import join
 from dpmigrate.execution.trace import Event
 from dpmigrate.execution.values import NONE, NOTHING, Const, Setting, const
 from dpmigrate.judge.trial import Fault, Trial
+from dpmigrate.library.environment import SET
 
 NAME = "each rank has a GPU of its own"
 
@@ -42,14 +43,11 @@ _GIVEN = frozenset({"CUDA_VISIBLE_DEVICES", "MASTER_ADDR", "MASTER_PORT", "RANK"
 
 def _set_by_launcher(trial: Trial) -> Iterator[tuple[ast.AST, str]]:
     """Where such a variable is set to what is written in the program: ``os.environ["RANK"] = "0"``."""
-    nodes = trial.result.program.every(ast.Assign)
-    for node in nodes:
-        for target in node.targets:
-            if not isinstance(target, ast.Subscript) or ast.unparse(target.value).rpartition(".")[2] != "environ":
-                continue
-            name = target.slice.value if isinstance(target.slice, ast.Constant) else ""
-            if name in _GIVEN and isinstance(node.value, ast.Constant) and node in trial.result.trace.ran:
-                yield node, str(name)
+    for event in trial.result.trace.of(SET):
+        for name in sorted(_GIVEN):
+            given = event.values.get(f"${name}")
+            if given and all(isinstance(a, Const) for a in given):
+                yield event.node, name
 
 
 def where_saved(trial: Trial) -> Iterator[Event]:

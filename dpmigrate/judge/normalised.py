@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 from dpmigrate.execution.engine import Execution
 from dpmigrate.execution.objects import Object
-from dpmigrate.execution.values import NOTHING, const
+from dpmigrate.execution.values import NOTHING, const, known
 from dpmigrate.judge.batch_norms import layers, of_one_value
 from dpmigrate.judge.notes import CALLED, SYNCHRONISED
 from dpmigrate.judge.trial import Trial
+from dpmigrate.library.environment import SET
 
 
 def sentences(trial: Trial) -> Iterator[str]:
@@ -60,8 +61,14 @@ def _whole_batches(original: Execution) -> bool:
 
 def divides(execution: Execution, made: Object) -> bool:
     """Whether it is a DataParallel of several GPUs, as far as is known."""
-    if made.kind != "wrapper" or made.name in SYNCHRONISED:
+    if made.kind != "wrapper" or made.name in SYNCHRONISED or _sees_one(execution):
         return False
     given = execution.heap.read((made.number, "device_ids")) or NOTHING
     known = [execution.known_elements((a,)) for a in given]
     return not any(k is not None and len(k) == 1 for k in known)
+
+
+def _sees_one(execution: Execution) -> bool:
+    """Whether the program leaves itself one GPU: ``os.environ["CUDA_VISIBLE_DEVICES"] = "0"``."""
+    chosen = [known(e.values.get("$CUDA_VISIBLE_DEVICES", NOTHING)) for e in execution.trace.of(SET)]
+    return any(isinstance(ids, str) and ids.strip().isdecimal() for ids in chosen)

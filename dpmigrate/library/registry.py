@@ -21,6 +21,7 @@ from dpmigrate.library import (
     detection,
     devices,
     distributed,
+    environment,
     experiments,
     families,
     files,
@@ -83,7 +84,7 @@ if TYPE_CHECKING:
 #: the tables; where two have a row of one name the later one counts, and the earlier ``pattern``
 TABLES: tuple[ModuleType, ...] = (
     torch_tools, builtins, reflection, iterators, constructors, lengths, mapping, collections,
-    command_line, stdlib, processes,
+    command_line, stdlib, environment, processes,
     writers, databases, texts, numpy, torch_math, torch_linalg, torch_products, torch_more,
     torch_distributions,
     torch_factories, torch_shapes, torch_sparse, torch_tensor, gradients, modules, buffers, hooks,

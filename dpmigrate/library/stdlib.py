@@ -18,7 +18,6 @@ from dpmigrate.execution.values import (
     Foreign,
     Origin,
     Ref,
-    Setting,
     Value,
     const,
     known,
@@ -163,15 +162,6 @@ def _beginning(arguments: list[ast.expr]) -> str:
     return str(first.value).partition("%")[0] if plain else ""  # type: ignore[union-attr]
 
 
-def environment(site: Site) -> Value:
-    """``os.environ.get(name)``: the same on every rank but for what torchrun sets."""
-    name = known(site.get(0) or NOTHING)
-    if name in ("RANK", "LOCAL_RANK", "GROUP_RANK"):
-        return per_rank(name)(site) or NOTHING
-    default = site.get(1)
-    return join(value(Setting(str(name or ""))), default or NOTHING)
-
-
 def opaque(site: Site) -> Value:
     """An object of which nothing is known but that it is the same on every rank."""
     return site.ref("opaque")
@@ -224,12 +214,12 @@ traceback.format_exc importlib.util.find_spec math.inf pathlib.Path.cwd pathlib.
 string.ascii_letters getpass.getuser dataclasses.field os.path.sep os.getlogin
 """, uniform, source=_DOC),
     Row("""
-os.chdir os.system os.environ.setdefault os.environ.update os.putenv logging.disable
+os.chdir os.system logging.disable
 logging.captureWarnings warnings.filterwarnings warnings.simplefilter time.sleep gc.collect
 gc.disable gc.enable signal.signal atexit.register sys.path.append sys.path.insert
 sys.stdout.flush sys.stderr.flush sys.setrecursionlimit faulthandler.enable
 multiprocessing.freeze_support multiprocessing.set_start_method resource.setrlimit
-os.environ.__setitem__ csv.field_size_limit sys.stdout.close readline.parse_and_bind os.kill
+csv.field_size_limit sys.stdout.close readline.parse_and_bind os.kill
 """, none, source=_DOC),
     Row(" ".join(sorted(FILE_CHANGES)), files_changed, source=_DOC),
     Row("shutil.copyfileobj", files_changed, source=_DOC),
@@ -264,7 +254,6 @@ tempfile.NamedTemporaryFile tempfile.TemporaryFile tempfile.SpooledTemporaryFile
     Row("<python_stream>.getstate", uniform, source=_DOC),
     Row("<python_stream>.setstate", none, source=_DOC),
     Row("sys.exit os._exit os.abort", ended, source=_DOC),
-    Row("os.environ.get os.getenv os.environ.__getitem__", environment, source=_DOC),
     Row("""
 json.load json.loads pickle.load pickle.loads yaml.safe_load yaml.load yaml.full_load
 toml.load tomllib.load joblib.load _pickle.load _pickle.loads cPickle.load cPickle.loads dill.load

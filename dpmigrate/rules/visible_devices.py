@@ -26,13 +26,13 @@ When the assignment is part of a larger expression. Where the choice is an optio
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from dpmigrate.edit import Replace
 from dpmigrate.facts.copies import multiplied
-from dpmigrate.facts.launch import EnvironmentWrite, environment_writes
+from dpmigrate.facts.launch import chosen_gpus, environment_writes
 from dpmigrate.facts.script import Script
-from dpmigrate.model import Fix, Severity, is_main_guard
+from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
 from dpmigrate.rules._edits import unset
 
@@ -48,7 +48,7 @@ def visible_devices(script: Script) -> Iterator[Hit]:
         )  # fmt: skip
     for call in multiplied(script.roles) if writes else ():
         words = f"{script.text(call)} counted the GPUs that the program had chosen, and counts all of the machine without that choice"
-        number = _chosen(script, writes)
+        number = chosen_gpus(script.names)
         if number is not None:
             yield Hit(call, words, (Replace(script.span(call), str(number)),))
         else:
@@ -64,15 +64,3 @@ def _is_needed(script: Script) -> bool:
     return any(
         isinstance(n.slice, ast.Constant) and n.slice.value == "CUDA_VISIBLE_DEVICES" and script.names.dotted(n.value) == "os.environ" for n in reads
     )
-
-
-def _chosen(script: Script, writes: Sequence[EnvironmentWrite]) -> int | None:
-    """How many GPUs the program chooses; None where that depends on something, or is no list of numbers."""
-    numbers: set[int] = set()
-    for write in writes:
-        ids = write.value.value if isinstance(write.value, ast.Constant) else None
-        tests = (a for a in script.names.ancestors(write.node) if isinstance(a, ast.If) and not is_main_guard(a))
-        if not isinstance(ids, str) or any(True for _ in tests) or not all(one.strip().isdecimal() for one in ids.split(",")):
-            return None
-        numbers.add(len(ids.split(",")))
-    return numbers.pop() if len(numbers) == 1 else None

@@ -106,6 +106,27 @@ def test_it_is_said(tmp_path: Path, model: str, which: str, of_one: bool) -> Non
     assert _LAST not in dropping
 
 
+_PARALLEL = "nn.DataParallel(Net('batch'))"
+
+
+@pytest.mark.parametrize(
+    ("chosen", "said"),
+    [
+        ("os.environ['CUDA_VISIBLE_DEVICES'] = '0'", True),
+        ("os.environ['CUDA_VISIBLE_DEVICES'] = str(3)", True),
+        ("os.environ.setdefault('CUDA_VISIBLE_DEVICES', '0')", True),
+        ("os.environ.update({'CUDA_VISIBLE_DEVICES': '2', 'OMP_NUM_THREADS': '1'}, HOME='/')", True),
+        ("os.putenv('CUDA_VISIBLE_DEVICES', ' 1')", True),
+        ("os.environ['CUDA_VISIBLE_DEVICES'] = '0,1'", False),
+        ("os.environ['CUDA_VISIBLE_DEVICES'] = os.environ['GPUS']", False),
+        ("os.environ['CUDA_LAUNCH_BLOCKING'] = '1'", False),
+        ("os.environ.update({'OMP_NUM_THREADS': '1'})", False),
+    ],
+)
+def test_data_parallel_of_the_gpus_that_the_program_leaves_itself(tmp_path: Path, chosen: str, said: bool) -> None:
+    assert bool(note(tmp_path, _PARALLEL, imported=f"import os\n{chosen}")) is said
+
+
 def test_what_was_asked_for(tmp_path: Path) -> None:
     assert note(tmp_path, "Net('batch')", sync_bn=True) == ""
     assert note(tmp_path, "Net('batch')", batch="per-rank") == ""

@@ -16,6 +16,10 @@ from tests.rules.program import found, hits
         pytest.param({"end": "print('nn.BatchNorm2d')  # nn.BatchNorm2d"}, id="in a string and a comment"),
         pytest.param({"imports": "from lib import BatchNorm2d", "end": "BatchNorm2d(3)"}, id="another library's"),
         pytest.param({"model": "model = nn.DataParallel(nn.Sequential(nn.Linear(8, 2), nn.BatchNorm1d(2)))"}, id="DataParallel did the same"),
+        pytest.param(
+            {"imports": "import os\nos.environ['CUDA_VISIBLE_DEVICES'] = '0,1'", "model": "model = nn.DataParallel(nn.Sequential(nn.Linear(8, 2), nn.BatchNorm1d(2)))"},
+            id="DataParallel of the GPUs that were chosen",
+        ),
     ],
 )
 def test_nothing_to_say(parts: dict[str, str]) -> None:
@@ -28,6 +32,10 @@ def test_nothing_to_say(parts: dict[str, str]) -> None:
         pytest.param({"model": "model = nn.Sequential(nn.Linear(8, 2), nn.BatchNorm1d(2))"}, "nn.BatchNorm1d", id="attribute"),
         pytest.param({"imports": "from torch.nn import BatchNorm2d as BN", "end": "print(BN)"}, "BN", id="from-import with alias"),
         pytest.param({"defs": "class Part(nn.Module):\n    norm = torch.nn.BatchNorm3d"}, "torch.nn.BatchNorm3d", id="in a class, full name"),
+        pytest.param(
+            {"imports": "import os\nos.environ['CUDA_VISIBLE_DEVICES'] = '1'", "model": "model = nn.DataParallel(nn.Sequential(nn.Linear(8, 2), nn.BatchNorm1d(2)))"},
+            "nn.BatchNorm1d", id="DataParallel of one GPU",
+        ),
         pytest.param({"module_level": True, "end": "a = nn.BatchNorm1d(2)\nb = nn.BatchNorm1d(2)"}, "nn.BatchNorm1d", id="said once"),
     ],
 )
