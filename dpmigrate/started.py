@@ -38,7 +38,8 @@ def as_module(script: Path) -> Module | None:
     """The module that a script has to be started as; None where it is started by its path.
 
     It has to where it imports relatively to itself, or names the package that it lies in, or a module that only a folder above it holds: by its path, Python
-    knows of no package, and looks beside the script alone.
+    knows of no package, and looks beside the script alone. A repository's top folder is no package, even with an ``__init__.py``, unless a relative import goes
+    up to it: what it is called depends on the clone.
     """
     try:
         tree = ast.parse(reading.content(script))
@@ -47,7 +48,7 @@ def as_module(script: Path) -> Module | None:
     script = Path(os.path.realpath(script))
     level = max(_levels(tree, caught=False), default=0)
     folder, words = script.parent, [script.stem]
-    while (level > len(words) - 1 or os.path.isfile(folder / "__init__.py")) and folder != folder.parent:
+    while (level > len(words) - 1 or (os.path.isfile(folder / "__init__.py") and not _is_top(folder))) and folder != folder.parent:
         words.insert(0, folder.name)
         folder = folder.parent
     if words[-1] == "__main__":

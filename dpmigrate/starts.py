@@ -154,21 +154,26 @@ def _commands(text: str, *, shell: bool) -> Iterator[tuple[int, str]]:
     fenced, held, first = False, "", 0
     for number, raw in enumerate(text.splitlines(), 1):
         line = raw.strip()
-        if not shell and line.startswith(("```", "~~~")):
-            fenced = not fenced
-            continue
+        fence = not shell and line.startswith(("```", "~~~"))
+        fenced = fenced != fence
         whole = shell or fenced or bool(held) or line.startswith("$ ") or raw.startswith(("    ", "\t"))
         if not whole:
             yield from ((number, code.strip()) for code in _CODE.findall(line))
-            continue
-        first = first if held else number
-        held += line
-        if held.endswith("\\"):
-            held = held[:-1].rstrip() + " "
-            continue
-        if not held.startswith("#"):
-            yield first, _PROMPT.sub("", held)
+        elif not fence:
+            first = first if held else number
+            held += line
+            if held.endswith("\\"):
+                held = held[:-1].rstrip() + " "
+                continue
+        yield from _command(first, held)
         held = ""
+    yield from _command(first, held)
+
+
+def _command(number: int, line: str) -> Iterator[tuple[int, str]]:
+    """The line, if it is a command. A backslash that the end of the code follows continues nothing."""
+    if line and not line.startswith("#"):
+        yield number, _PROMPT.sub("", line.rstrip())
 
 
 _NUMBERED = re.compile(r"\bcuda:\d+\b")

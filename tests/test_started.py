@@ -72,6 +72,14 @@ def test_started_as_a_module(script: str, others: tuple[str, ...], text: str, na
     assert module(tmp_path, script, *others, text=text) == (name, ".")
 
 
+def test_the_top_of_a_repository_is_no_package(tmp_path: Path) -> None:
+    for name in (".git", "clone/.git"):
+        (tmp_path / name).mkdir(parents=True)
+    packages = ("clone/__init__.py", "clone/src/__init__.py")
+    assert module(tmp_path, "clone/src/train.py", *packages, text="from .net import Net\n") == ("src.train", "clone")
+    assert module(tmp_path, "clone/src/train.py", *packages, text="from ..net import Net\n") == ("clone.src.train", ".")
+
+
 @pytest.mark.parametrize("top", ["p", "elsewhere"])
 def test_what_lies_above_the_repository_is_not_imported(top: str, tmp_path: Path) -> None:
     (tmp_path / top / ".git").mkdir(parents=True)

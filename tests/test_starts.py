@@ -114,6 +114,16 @@ def test_a_readme_is_read_where_it_shows_code(repository: Path) -> None:
     assert [(s.line, s.command[-2:]) for s in starts(repository / "train.py")] == [(2, "-a"), (5, "-d"), (9, "-e"), (10, "-f")]
 
 
+def test_the_end_of_the_code_ends_a_line_that_would_go_on(repository: Path) -> None:
+    (repository / "README.md").write_text("```\npython train.py -a \\\n  -b \\\n```\n**Then** train\n```\npython train.py -c\n```\n")
+    assert [(s.line, s.command) for s in starts(repository / "train.py")] == [
+        (2, f"{RUN}=NUMBER_OF_GPUS train.py -a -b"),
+        (7, f"{RUN}=NUMBER_OF_GPUS train.py -c"),
+    ]
+    (repository / "README.md").unlink()
+    assert found(repository, "python train.py -a \\\n-b \\") == [f"{RUN}=NUMBER_OF_GPUS train.py -a -b"]
+
+
 def test_a_package_is_started_from_above_it(tmp_path: Path) -> None:
     (tmp_path / "proj").mkdir()
     for name, text in {"__init__": "", "__main__": "from . import net\n", "train": "from . import net\n"}.items():
