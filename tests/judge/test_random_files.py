@@ -36,6 +36,7 @@ _RUN = """\
 import sys
 from pathlib import Path
 from tests.judge import file_runs
+file_runs.PATIENCE = 20.0  # a loaded machine may leave a rank without a turn for seconds
 for schedule in file_runs.SCHEDULES:
     folder = Path(sys.argv[1], schedule)
     folder.mkdir()
