@@ -44,6 +44,13 @@ def _one_number(a: Atom) -> bool:
     return isinstance(held, Const) or (isinstance(held, Data) and (held.even or held.kind == "number"))
 
 
+def drawn(operands: Iterable[Value]) -> bool:
+    """Whether what is made of the operands element by element has nothing in it but draws of a rank's own, and the same for each element."""
+    given = [a for v in operands for a in v]
+    draws = [isinstance(a, Data) and a.drawn for a in given]
+    return any(draws) and all(d or isinstance(a, Setting) or _one_number(a) for d, a in zip(draws, given, strict=True))
+
+
 def derived(
     word: str, placement: Placement, operands: Iterable[Value], node: ast.AST, *,
     kind: str = "", gradient: str | None = None, axes: int | None = None, keep_axes: bool = True,
@@ -52,7 +59,7 @@ def derived(
     """Data made of operands: where it comes from, what a gradient reaches, and since when it
     lies so; ``alone`` where an unknown number of axes may be one; ``carries`` where an operand may
     be the 0 at which a sum over several turns begins; ``even`` where it holds one number all over if
-    the operands do.
+    the operands do, and draws alone if they are such.
     """
     operands = list(operands)
     found = list(data_in(operands))
@@ -118,6 +125,7 @@ def derived(
         bent=_bent(placement, moving, node, adding=word in ("+", "-")),
         every=every and (kind == "number" or axes != 0),
         even=even and all(_one_number(a) for v in operands for a in v),
+        drawn=even and word != SIGNS["matmul"] and drawn(operands),
         alike=word in _AS_IT_WAS and bool(moving) and all(d.alike for d in moving),
         whose=whose,
         order=frozenset().union(*orders) if placement.kind in _ORDERED else frozenset(),

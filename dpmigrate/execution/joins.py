@@ -189,6 +189,7 @@ def data_join(a: Data, b: Data) -> Data:
         bent=a.bent | b.bent,
         every=a.every or b.every,
         even=a.even and b.even,
+        drawn=a.drawn and b.drawn,
         alike=a.alike and b.alike,
         whose=whose,
         order=a.order | b.order,

@@ -261,7 +261,9 @@ class OperatorParts(ComparisonParts):
             except LookupError:
                 times = None
             if known is not None and isinstance(times, int) and len(known) * times <= LISTED:
-                return self.listed(known * times, node, frame)
+                repeated = known * times
+                tuples = all(isinstance(x, Items) for x in held)
+                return items(repeated) if tuples else self.listed(repeated, node, frame)
             out = self.listed([self.elements(held, node, frame)], node, frame, exact=False, by=[held])
             parted = self.parting(other, node)
             if parted is not None:  # how often it is repeated differs

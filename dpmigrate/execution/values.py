@@ -93,6 +93,7 @@ class Data(NamedTuple):
     ``bent``: the operations that took a rank's part of a sum or mean, and make no part of their result of it.
     ``every``: an axis may run over the samples of all ranks, or a number is that of these.
     ``even``: all elements are one number, so its first rows are those of any other rank.
+    ``drawn``: each element is a draw of the rank's own, or made of one by itself: some of its rows serve as well as others.
     ``fraction``: a number of samples times or divided by something that need be no whole number.
     ``filled``: the number of the rank's samples times one that goes by how long they are padded.
     ``alike``: every sample has the same elements in it, as a tensor that a data set gives with each.
@@ -118,6 +119,7 @@ class Data(NamedTuple):
     bent: frozenset[ast.AST] = frozenset()
     every: bool = False
     even: bool = False
+    drawn: bool = False
     fraction: bool = False
     filled: bool = False
     alike: bool = False

@@ -19,6 +19,7 @@ from dpmigrate.execution.values import (
     placement_of,
     value,
 )
+from dpmigrate.library import streams
 from dpmigrate.library.axes import on_axis, one_dim, rows_in_list, rows_of
 from dpmigrate.library.collating import is_put_together
 from dpmigrate.library.growing import grown
@@ -104,9 +105,10 @@ def cat(at: int = 1, default: int = 0) -> Effect:
             kind = site.kind_of(parts)
             if not exact and is_put_together(site, site.get(0, "tensors") or NOTHING):
                 p = _rows_of_each(site, parts, axes, at, default) or p
-            return derivation.derived(
+            made = derivation.derived(
                 site.word, p, parts, site.node, kind=kind, axes=axes, keep_axes=False
             )
+            return streams.of_draws(made) if exact and derivation.drawn(parts) else made
         try:
             dim = one_dim(site, at, default) if at >= 0 else default
         except LookupError:

@@ -98,12 +98,14 @@ def drawn(site: Site, stream: str, made: Value) -> Value:
     return made if alike or not made else of_ranks(site, made)
 
 
-def drawing(stream: str, effect: Effect) -> Effect:
-    """A draw from a stream of random numbers."""
+def drawing(stream: str, effect: Effect, *, each: bool = False) -> Effect:
+    """A draw from a stream of random numbers; ``each``: of each element by itself."""
 
     def draw(site: Site) -> Value | None:
         made = effect(site)
         found = drawn(site, stream, made or NOTHING)
+        if each and own(site, stream) and not _seeds(site):
+            found = of_draws(found)
         return found if made else made
 
     return draw
@@ -115,6 +117,22 @@ def _seeds(site: Site) -> list[Value]:
     given = (*generator, *([site.receiver] if site.receiver is not None else ()))
     found = [o for o in site.m.objects(tuple(given)) if o.kind in GENERATORS]
     return [site.m.heap.read((o.number, _SEED)) or NONE for o in found]
+
+
+def of_draws(v: Value) -> Value:
+    """A rank's own tensor, each element of which is a draw."""
+    one = placements.PER_RANK
+    return tuple(a._replace(drawn=True) if isinstance(a, Data) and a.placement == one and a.kind != "number" else a for a in v)
+
+
+def of_samples(site: Site, v: Value) -> Value:
+    """As many draws of a rank's own as it has samples: each belongs to its sample, whatever the number that was drawn hung on."""
+    objects = site.m.heap.objects
+    return tuple(
+        a._replace(marks=frozenset(m for m in a.marks if objects[m].kind != DRAWN), bent=frozenset(), origin=Origin(site.node, site.word))
+        if isinstance(a, Data) else a
+        for a in v
+    )  # fmt: skip
 
 
 def of_ranks(site: Site, v: Value) -> Value:

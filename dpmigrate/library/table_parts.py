@@ -8,6 +8,7 @@ from dpmigrate.execution import derivation, placements
 from dpmigrate.execution.joins import join
 from dpmigrate.execution.placements import Kind, Placement
 from dpmigrate.execution.values import NONE, Const, Data, Value, const, data, placement_of
+from dpmigrate.library import streams
 from dpmigrate.library.axes import rows_of
 from dpmigrate.library.cutting import note_bounds
 from dpmigrate.library.factories import evened, sized
@@ -47,13 +48,16 @@ def looked_up(site: Site, owner: Value, parts: list[Value]) -> Value:
     if not rows:
         moving = any(placement_of(v).kind not in placements.EQUAL for v in flat)
         even = p.kind is Kind.ZERO or all(d.even for d in data(owner))
-        rows_made = None if moving else _of_samples(site, parts, even=even)
+        drawn = derivation.drawn([owner])
+        rows_made = None if moving else _of_samples(site, parts, even=even or drawn)
         made = indexed(site, owner, placements.PER_RANK if moving else rows_made or p, _axes_left(site, owner, parts), *flat)
         if rows_made == placements.PER_RANK:
             made = derivation.since(made, FIRST_ROWS, site.node)
         elif any(bounds(site, v) for v in parts):
             made = derivation.since(made, OWN_SIZE, site.node)
         made = evened(made) if even else made
+        if drawn and rows_made is not None and rows_made.kind is Kind.ROWS:
+            made = streams.of_samples(site, made)
         return with_lengths(made, [1]) if kind_of_part(site, parts[0]) == "none" else made
     kinds = [kind_of_part(site, v) for v in parts]
     if (
@@ -93,7 +97,7 @@ def _axes_left(site: Site, owner: Value, parts: list[Value]) -> int | None:
 def _of_samples(site: Site, parts: list[Value], *, even: bool) -> Placement | None:
     """How a part of a table lies that begins or ends at a number of the rank's samples, None where no
     slice does. The first rows of a table, as many as a rank has samples, are others than the global batch
-    has; of one that is ``even`` they are rows as ``torch.ones(len(x))`` makes them.
+    has; of one that is ``even``, or drawn, they are rows as ``torch.ones(len(x))`` and ``torch.rand(len(x))`` make them.
     """
     slices = [(i, o) for i, v in enumerate(parts) for o in site.m.objects(v) if o.kind == "slice"]
     ends = [(i, [site.m.heap.read((o.number, n)) or NONE for n in _BOUNDS]) for i, o in slices]

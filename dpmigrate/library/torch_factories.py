@@ -39,7 +39,7 @@ torch.ones((x.size(0), x.size(0)) + (1,) * (x.dim() - 1))
 torch.ones((2,) + (1,) * (x.dim() - 1))
 torch.zeros((int((x > 0).sum()),) + (1,) * (x.dim() - 1))
 """), _DOC),
-    Row("torch.rand torch.randn torch.randint torch.normal", drawing("torch", factory), examples("""
+    Row("torch.rand torch.randn torch.randint torch.normal", drawing("torch", factory, each=True), examples("""
 torch.randn(x.size(0), 3)
 torch.randint(0, 5, (x.size(0),))
 torch.rand(3)

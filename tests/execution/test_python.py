@@ -86,6 +86,10 @@ PROGRAMS: dict[str, tuple[str, str]] = {
     "dict spread": ("a = {'x': 1}\nb = {**a, 'y': 2}\nc = dict(a, z=3)\nd = a | {'x': 9}\np, q, r = b['x'], c['z'], d['x']\n", "p q r"),
     "dict removal": ("d = {'a': 1, 'b': 2}\ndel d['a']\nx = d.get('a', 0)\nn = len(d)\nk, v = d.popitem()\n", "x n"),
     "sets": ("s = {1, 2}\ns.add(2)\ns.add(3)\nx = 3 in s\nn = len(s)\nt = s | {4}\nu = s.union([5])\ny = 9 in s\nfor e in s:\n    last = e\n", "x y n"),
+    "tuples repeated": (
+        "t = (1, 2) * 2\nu = 2 * (None,) + (3,)\nx = 1 if t == (1, 2, 1, 2) else 2\ny = 1 if isinstance(t, tuple) else 2\nd = {t: 4}\nz = d[1, 2, 1, 2]\nw = u[2]\n"
+        "l = [5] * 2\nl[0] = 6\nv = l[1]\ne = len((7,) * 0)\n", "y w v e",
+    ),
     "tuples": ("t = (1, 'a', None)\nx, y = t[0], t[-1]\nn = len(t)\nz = t.index('a')\n", "x y n"),
     "defaultdict": (
         "from collections import defaultdict\nd = defaultdict(list)\nd['a'].append(1)\nd['a'].append(2)\nx = len(d['a'])\nc = defaultdict(int)\n"

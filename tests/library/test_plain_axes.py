@@ -22,7 +22,7 @@ rng = np.random.RandomState(0)
 """
 MADE = [
     "f @ w", "f @ v", "v @ w", "v @ v", "torch.mm(f, w)", "torch.mv(f, v)", "torch.bmm(f[None], w[None])",
-    "f[0]", "f[:, 0]", "f[1:]", "f[None]", "f[0, 1:]", "n[:, 0]", "n[2:]",
+    "f[0]", "f[:, 0]", "f[1:]", "f[None]", "f[(...,) + (None,) * 2]", "f[2 * (None,) + (0,)]", "f[0, 1:]", "n[:, 0]", "n[2:]",
     "f.sum(1)", "f.sum(1, keepdim=True)", "f.sum()", "f.mean((0, 1))", "f.max(1)[0]", "n.sum(1)", "n.mean(axis=0)",
     "f.reshape(2, 16)", "f.view(-1)", "f.reshape((2, 2, 8))", "f[0].view(-1, 1)", "f.flatten()", "n.ravel()", "n.flatten('F')", "f.unsqueeze(1)", "f[:1].squeeze(0)",
     "np.expand_dims(n, 1)", "n[:, np.newaxis]", "f[:, torch.newaxis, 0]", "torch.stack([v, v])", "torch.cat([f, f])", "np.hstack([n, n])", "np.vstack([n[0], n[0]])",
