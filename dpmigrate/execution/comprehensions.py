@@ -62,7 +62,8 @@ class ComprehensionParts(OperatorParts):
     def _comprehension(self, node: Comprehension, frame: Frame) -> Value:
         inner = self._inner(node, frame)
         if isinstance(node, ast.DictComp):
-            made = self.heap.new("dict", "dict", node, frame.context)
+            read = (self.evaluate(n, inner) for n in _free(node))
+            made = self.heap.new("dict", "dict", node, frame.context, read=read)
             target = value(Ref(made.number))
 
             def pair() -> Value:
@@ -112,10 +113,8 @@ class ComprehensionParts(OperatorParts):
         """Whether a comprehension by several loops, of which one goes over samples, reads anything of them beside the one that
         this loop has. If it does not, and this is the first loop, its items are some of each sample, one sample after the other.
         """
-        inside = [n for n in ast.walk(node) if isinstance(n, ast.Name | ast.arg)]
-        own = {n.id if isinstance(n, ast.Name) else n.arg for n in inside if isinstance(n, ast.arg) or isinstance(n.ctx, ast.Store)}
         first = set(ast.walk(node.generators[over].iter))
-        read = [n for n in inside if isinstance(n, ast.Name) and n.id not in own and n not in first]
+        read = [n for n in _free(node) if n not in first]
         return any(self.depends(self.evaluate(n, frame)).kind not in placements.EQUAL for n in read)
 
     def _reads_samples(self, node: Comprehension, frame: Frame) -> bool:
@@ -263,3 +262,10 @@ class ComprehensionParts(OperatorParts):
         self, parted: Parting | None, *, sums: bool = True
     ) -> Callable[[Value], Value] | None:
         """What becomes of values of turns of which the ranks have different numbers."""
+
+
+def _free(node: Comprehension) -> list[ast.Name]:
+    """Where a comprehension reads variables that are not its own."""
+    inside = [n for n in ast.walk(node) if isinstance(n, ast.Name | ast.arg)]
+    own = {n.id if isinstance(n, ast.Name) else n.arg for n in inside if isinstance(n, ast.arg) or isinstance(n.ctx, ast.Store)}
+    return [n for n in inside if isinstance(n, ast.Name) and n.id not in own]

@@ -25,8 +25,11 @@ from dpmigrate.execution.objects import (
     Object,
 )
 from dpmigrate.execution.outcomes import Outcomes
-from dpmigrate.execution.store import WRITTEN, YES, Asked
-from dpmigrate.execution.values import NOTHING, SETTING, UNBOUND, Ref, Value
+from dpmigrate.execution.store import WRITTEN, YES, Asked, held_in
+from dpmigrate.execution.values import NOTHING, SETTING, UNBOUND, Items, Ref, Value
+
+#: containers that hold others, and of how many it is looked who holds them
+_CONTAINERS, _FEW = ("list", "dict"), 8
 
 
 class Heap(Outcomes):
@@ -36,9 +39,11 @@ class Heap(Outcomes):
 
     def new(
         self, kind: str, name: str, node: ast.AST | None, context: int, *, extra: Any = None,
-        key: Hashable = None,
+        key: Hashable = None, read: Iterable[Value] = (),
     ) -> Object:  # fmt: skip
-        """The object that a place makes in a context; made once more, it is empty and many."""
+        """The object that a place makes in a context; made once more, it is empty and many, but where
+        what is ``read`` while it is filled may be the earlier one.
+        """
         of = () if self.variant is None else (self.variant,)
         number = self.number(("object", id(node), context, kind, key, *of))
         if self._made:
@@ -53,9 +58,12 @@ class Heap(Outcomes):
             return made
         made.extra = extra if extra is not None else made.extra
         made.many = True
+        made.kept = made.kept or any(number in held_in(v) for v in read)
         made.arms.clear()
         # an earlier one may be alive: what is written into the new one is added to its fields
         weak = made.kind in WEAK
+        if weak and made.kept and self._replaced(number):
+            self.let_go(number)
         stays = weak and (made.kept or self._named(number) > (context not in self.merged))
         made.kept = made.kept or stays
         for f in [f for f in self.fields.get(number, ()) if (number, f) in self._store]:
@@ -103,10 +111,31 @@ class Heap(Outcomes):
             self.work += len(self.fields.get(scope, ())) // 8
             for name in self.fields.get(scope, ()):
                 for atom in held((scope, name)) or ():
-                    if type(atom) is Ref and atom.object in wanted:
+                    if (type(atom) is Ref and atom.object in wanted) or (type(atom) is Items and any(n in wanted for n in held_in((atom,)))):
                         found += 1
                         break
         return found
+
+    def _replaced(self, number: int) -> bool:
+        """Whether an object is held by containers alone that nothing holds any more, or a variable that the statement under
+        way gives another value, and does not read: ``parts = {"x": {k: v for k, v in batch.items()}}`` in a loop.
+        """
+        held = [number]
+        for one in held:
+            made = self.objects.get(one)
+            holders = self._holders.get(one, set()) if made is not None and made.kept else set()
+            for holder in holders:
+                if holder is None or self.objects[holder].kind not in _CONTAINERS or len(held) > _FEW:
+                    return False
+                if holder not in held and any(one in held_in(v) for _, v in self.peek(holder)):
+                    held.append(holder)
+        if any(self._over.get(n) for n in held):
+            return False
+        names = [(scope, name) for scope in self.scopes for name in self.fields.get(scope, ()) if self._names_one(scope, name, held)]
+        return not names or (len(names) == 1 and _gives_anew(self.at, names[0][1]))
+
+    def _names_one(self, scope: int, name: Hashable, wanted: list[int]) -> bool:
+        return any(n in wanted for n in held_in(self._store.get((scope, name)) or ()))
 
     def _through(self, number: int) -> list[int]:
         """An object, and the iterators that go over it, also through others."""
@@ -217,3 +246,11 @@ class Heap(Outcomes):
 def _written_before(at: Location, noted: Delta) -> bool:
     """Whether a question is one of what was written before it was asked."""
     return type(at[1]) is Asked and noted.get((at[0], at[1].name)) is WRITTEN
+
+
+def _gives_anew(statement: ast.AST | None, name: Hashable) -> bool:
+    """Whether a statement gives a variable another value, and reads it nowhere."""
+    if not isinstance(statement, ast.Assign):
+        return False
+    named = [n for n in ast.walk(statement) if isinstance(n, ast.Name) and n.id == name]
+    return any(t in named for t in statement.targets) and all(isinstance(n.ctx, ast.Store) for n in named)

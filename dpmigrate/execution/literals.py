@@ -62,14 +62,16 @@ class LiteralParts(TextParts):
         return self.listed(found, node, frame, exact=exact, kind=kind)
 
     def _dict(self, node: ast.Dict, frame: Frame) -> Value:
+        pairs = zip(node.keys, node.values, strict=True)
+        # before there is a new one: they may read the one that was made here before
+        given = [(self.evaluate(k, frame) if k is not None else None, self.evaluate(v, frame)) for k, v in pairs]
         made = self.heap.new("dict", "dict", node, frame.context)
         target = value(Ref(made.number))
-        for key, item in zip(node.keys, node.values, strict=True):
-            held = self.evaluate(item, frame)
+        for key, held in given:
             if key is None:
                 self.merge(made, held, node, frame)
             else:
-                self.set_item(target, self.evaluate(key, frame), held, node, frame)
+                self.set_item(target, key, held, node, frame)
         return target
 
     def _slice_literal(self, node: ast.Slice, frame: Frame) -> Value:

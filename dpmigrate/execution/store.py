@@ -93,6 +93,8 @@ class Store:
         #: the last value of each place whose tensors are known to be held there
         self._placed: dict[Location, Value] = {}
         self._held: identity.Held = {}
+        #: the containers and objects that have ever held an object; None where it was something else
+        self._holders: dict[int, set[int | None]] = {}
         #: iterators over objects, while local variables alone hold them
         self._over: dict[int, set[int]] = {}
         #: which of several things an expression is evaluated for: what it makes of each is apart
@@ -122,12 +124,13 @@ class Store:
         """A number for a key, always the same one."""
         return self._numbers.setdefault(key, len(self._numbers) + 1)
 
-    def keep(self, v: Value) -> None:
-        """The objects of a value are held by more than local variables."""
+    def keep(self, v: Value, holder: int | None = None) -> None:
+        """The objects of a value are held by more than local variables: by ``holder``."""
         for atom in v:
             if type(atom) is Ref:
                 made = self.objects[atom.object]
                 made.kept = True
+                self._holders.setdefault(atom.object, set()).add(holder)
                 if made.passing:  # with all that it goes over
                     made.passing = False
                     for _, held in list(self.peek(made.number)):
@@ -136,7 +139,7 @@ class Store:
                     self._revive(atom.object)
             elif isinstance(atom, Items):
                 for item in atom.items:
-                    self.keep(item)
+                    self.keep(item, holder)
 
     def _revive(self, number: int) -> None:
         """An object of which a new one was made is still held: it has its fields again."""
@@ -248,7 +251,7 @@ class Store:
                     if isinstance(atom, Ref):
                         self._over.setdefault(atom.object, set()).add(owner)
             elif holder.kind not in SCOPES:
-                self.keep(new)
+                self.keep(new, owner)
         if old is None:  # it may be the first time that the object has this field
             known = self.fields.get(owner)
             if known is None:

@@ -163,13 +163,13 @@ def _put_together(site: Site, a: Data, loader: int, *, collated: bool, more: int
 
 def as_rows(
     site: Site, v: Value, loader_number: int, *, collated: bool = True, more: int = 1,
-    seen: set[int] | None = None, constants: bool = False, ordered: bool = False,
+    seen: set[int] | None = None, constants: bool = False, ordered: bool = False, place: tuple[object, ...] = (),
 ) -> Value:  # fmt: skip
     """A batch made of samples: whatever a sample holds is rows; ``collated`` by torch as
     tensors, which have one axis ``more`` unless what is given is a batch already, in which what
     samples meet in differs. ``seen``: the containers that are made rows already, which may hold each
     other. ``constants``: what is not made of the samples stays what it is. ``ordered``: its parts have
-    the samples in several orders.
+    the samples in several orders. ``place``: where in a batch this is, by keys and indices.
     """
     found: list[Atom] = []
     seen = set() if seen is None else seen
@@ -179,9 +179,9 @@ def as_rows(
     for a in v:
         match a:
             case Items() if a.items and collating.tagged(a.items[0]):
-                found += _container(site, a, loader_number, how)
+                found += _container(site, a, loader_number, how, place)
             case Items():
-                parts = (as_rows(site, i, loader_number, **how) for i in a.items)
+                parts = (as_rows(site, i, loader_number, place=(*place, n), **how) for n, i in enumerate(a.items))
                 found.append(Items(tuple(parts)))
             case Data() if not collated and collating.meet(a):
                 found.append(collating.differing(a, loader_number))
@@ -218,7 +218,7 @@ def as_rows(
                     if own is not None and name == ELEMENTS:
                         site.m.heap.write((made.number, name), own)
                     elif not (isinstance(name, str) and name.startswith("#")):
-                        rows = as_rows(site, held, loader_number, **how)
+                        rows = as_rows(site, held, loader_number, place=(*place, name), **how)
                         site.m.heap.write((made.number, name), rows)
                 found.append(a)
             case _:
@@ -226,9 +226,9 @@ def as_rows(
     return join(*[(a,) for a in found])
 
 
-def _container(site: Site, a: Items, loader_number: int, how: dict[str, Any]) -> list[Atom]:
+def _container(site: Site, a: Items, loader_number: int, how: dict[str, Any], at: tuple[object, ...]) -> list[Atom]:
     kind = "dict" if a.items[0] == const("<dict>") else "list"
-    made = site.m.heap.new(kind, kind, site.node, site.frame.context, key=("batch", loader_number))
+    made = site.m.heap.new(kind, kind, site.node, site.frame.context, key=("batch", loader_number, at))
     for pair in a.items[1:]:
         (both,) = pair
         assert isinstance(both, Items)
@@ -237,7 +237,7 @@ def _container(site: Site, a: Items, loader_number: int, how: dict[str, Any]) ->
         rows = (
             held
             if isinstance(place, str) and place.startswith("#")
-            else as_rows(site, held, loader_number, **how)
+            else as_rows(site, held, loader_number, place=(*at, place), **how)
         )
         site.m.heap.write((made.number, place), rows)
     return [Ref(made.number)]
