@@ -64,7 +64,8 @@ def fill(site: Site, made: Object) -> None:
             counting.told(site.m, made, site.m.counted[owner.number])
         if owner is not None and owner.kind == "dict":
             for k, v in site.m.heap.names(owner.number):
-                site.m.heap.write((made.number, k.value if isinstance(k, Const) else "*"), v)
+                if isinstance(k, Const) or k == ELEMENTS:  # others are notes of its keys and its length
+                    site.m.heap.write((made.number, k.value if isinstance(k, Const) else "*"), v)
             return
         if owner is not None and owner.kind == "list":
             listed = inner

@@ -163,3 +163,10 @@ layer = nn.Conv2d(3, 4, 1) if len(sys.argv) > 1 else nn.Conv3d(3, 4, 1)
 x = layer(a.view({sizes}))
 """
     assert placed(executed(text), "x") == wanted
+
+
+@pytest.mark.parametrize("key", ["key", "'a'"])
+def test_a_dictionary_of_layers_by_names_from_a_file(key: str) -> None:
+    head = "import json\nimport torch\nfrom torch import nn\nwords = json.load(open('words.json'))\nfor key in words:\n    pass\n"
+    ex = executed(f"{head}layers = nn.ModuleDict({{w: nn.Embedding(len(v), 4) for w, v in words.items()}})\nlayer = layers[{key}]\n")
+    assert [(o.kind, o.name.rpartition(".")[2]) for o in ex.objects(held(ex, "layer"))] == [("module", "Embedding")]
