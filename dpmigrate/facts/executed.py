@@ -41,9 +41,9 @@ from dpmigrate.judge import (
     written_by_all,
 )
 from dpmigrate.library.module_tree import owned
+from dpmigrate.library.natures import CLOCK, OF_PROCESS
 from dpmigrate.library.pure import ANY
 from dpmigrate.library.sites import GROWN
-from dpmigrate.library.stdlib import CLOCK, OF_PROCESS
 from dpmigrate.program import Program
 
 #: the line and the column of a node

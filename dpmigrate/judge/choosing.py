@@ -15,8 +15,8 @@ from dpmigrate.execution.trace import Parting
 from dpmigrate.execution.values import Data, Value, const, data
 from dpmigrate.judge.aging import Aging
 from dpmigrate.judge.notes import INSIDE, is_loader
+from dpmigrate.library.natures import DRAW
 from dpmigrate.library.sites import GRAD
-from dpmigrate.library.streams import DRAW
 
 #: functions that ask whether numbers are finite: of a whole batch they are where each rank's are
 _FINITE = frozenset({"isnan", "isinf", "isfinite"})

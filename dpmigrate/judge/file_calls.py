@@ -28,8 +28,8 @@ from dpmigrate.execution.values import (
     known,
     origins,
 )
+from dpmigrate.library.natures import CLOCK
 from dpmigrate.library.pure import family_of
-from dpmigrate.library.stdlib import CLOCK
 from dpmigrate.spelt_paths import READS, READS_FOLDER, SUFFIX, bare, folder, last, listed_folders, loops_of, makes_path, named, named_after
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from dpmigrate.judge.judged import Judged
 from dpmigrate.judge.shared_files import asked_early, read_apart, written_anew, written_by_all
 from dpmigrate.judge.trial import Fault, Trial
 from dpmigrate.library.module_tree import MODULES, owned
-from dpmigrate.library.stdlib import CLOCK
+from dpmigrate.library.natures import CLOCK
 
 NAME = "rank 0 writes the state of the bare model"
 ALONE = "rank 0 alone makes files and folders, and asks"

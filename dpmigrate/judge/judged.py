@@ -55,6 +55,7 @@ from dpmigrate.judge.wrapping import Wrapping
 from dpmigrate.library.collating import filled_up
 from dpmigrate.library.files import FIRST, MADE_BEFORE
 from dpmigrate.library.module_tree import is_module
+from dpmigrate.library.natures import MAIN_ALONE
 from dpmigrate.library.runtime import OF_MAIN
 from dpmigrate.library.sites import GRAD
 from dpmigrate.library.streams import GENERATOR, OWN, SHARED
@@ -167,7 +168,7 @@ class Judged(Wrapping, Handling, Lying):
         plain = made and all(isinstance(a, Const | Setting | Data) for a in made)
         if not plain or not any(self.heap.read((o.number, OF_MAIN)) for o in self.objects(owner)):
             return made
-        return differing(made, Parting(Origin(node, "rank 0 alone"), True))
+        return differing(made, Parting(Origin(node, MAIN_ALONE), True))
 
     def event(self, kind: str, node: ast.AST, frame: Frame, **values: Value) -> Event:
         shown.met(self, kind, values, node, frame)

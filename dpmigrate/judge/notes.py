@@ -69,8 +69,6 @@ OWN_RANKS = frozenset({
 #: whether something was differentiated: from the second step on it is said of draws that they
 #: are made in training
 BEGUN = (PROCESS, "judge begun")
-#: since when what a model gives differs between ranks that gave it the same
-OWN_STATISTICS = "running statistics of the rank's own"
 #: fields of the process: whether the ranks drew numbers of their own from its streams where something
 #: was differentiated
 OWN_IN_TRAINING: dict[str, Location] = {s: (PROCESS, f"judge {s} stream in training") for s in OWN}

@@ -15,8 +15,7 @@ from dpmigrate.execution.values import (
     atoms,
     origins,
 )
-from dpmigrate.library.stdlib import OF_PROCESS
-from dpmigrate.library.streams import DRAW
+from dpmigrate.library.natures import DRAW, OF_PROCESS
 
 #: a list of which each rank has another length
 LENGTHS = "numbers of samples"

@@ -18,7 +18,7 @@ from dpmigrate.judge.notes import is_loader
 from dpmigrate.judge.trial import Fault, Trial
 from dpmigrate.library.batch_state import RESCALED
 from dpmigrate.library.batches import divided
-from dpmigrate.library.streams import DRAW
+from dpmigrate.library.natures import DRAW
 
 NAME = "the replicas of a model stay the same"
 #: what is the same on every rank, or not known

@@ -24,7 +24,7 @@ from dpmigrate.judge.redrawn import LENGTHS, NUMBERS
 from dpmigrate.judge.trial import Fault, Trial
 from dpmigrate.library.batches import SAMPLERS, SHARED, divided
 from dpmigrate.library.dataset_samples import OWN_ORDER
-from dpmigrate.library.streams import DRAW
+from dpmigrate.library.natures import DRAW
 
 NAME = "training passes are sharded"
 #: by what each rank has certainly put a data set together for itself

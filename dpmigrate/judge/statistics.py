@@ -13,9 +13,10 @@ from collections.abc import Iterator
 
 from dpmigrate.execution.objects import Object
 from dpmigrate.execution.values import Data, Ref, const, data, origins
-from dpmigrate.judge.notes import OWN_STATISTICS, SHARE, is_loader
+from dpmigrate.judge.notes import SHARE, is_loader
 from dpmigrate.judge.trial import Fault, Trial
 from dpmigrate.library.batches import divided
+from dpmigrate.library.natures import OWN_STATISTICS
 
 NAME = "a divided evaluation uses one set of running statistics"
 

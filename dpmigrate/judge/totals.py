@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from dpmigrate.execution import placements
 from dpmigrate.execution.arithmetic import (
+    MEAN_BY_PART,
     PART_BY_WHOLE,
     WEIGHTED_AGAIN,
     WHOLE_AND_PART,
@@ -22,9 +23,10 @@ from dpmigrate.judge.file_calls import RUNTIME
 from dpmigrate.judge.notes import SHARE, TOLD_OF, is_loader
 from dpmigrate.judge.trial import Fault, Trial
 from dpmigrate.library.batches import divided
+from dpmigrate.library.natures import BY_NATURE, DRAW
 from dpmigrate.library.runtime import IN_BLOCKS
-from dpmigrate.library.sites import OF_SAMPLES, UNSEEN_CODE
-from dpmigrate.library.streams import DRAW, DRAWN
+from dpmigrate.library.sites import UNSEEN_CODE
+from dpmigrate.library.streams import DRAWN
 
 #: what a reduction makes whole
 _PARTS = (Kind.PARTIAL, Kind.SIZE, Kind.RATIO)
@@ -34,6 +36,8 @@ ADDED_UP = (placements.SUM, placements.RATIO)
 _SHOWN = ("number", "any", "text")
 #: what is the same on all ranks, or not known
 _AGREED = (*placements.EQUAL, Kind.UNKNOWN)
+#: since when a number is as many times too great as there are ranks
+_GROWS = (WHOLE_BY_PART, MEAN_BY_PART)
 #: functions of the runtime that put parts of all ranks together, for a loss
 _PUT_TOGETHER = ("batch_rows", "batch_sum", "batch_mean", "mean_count")
 NAME = "losses and totals are those of all samples"
@@ -367,12 +371,10 @@ def numbers_told(trial: Trial) -> Iterator[tuple[Event, Data, set[int]]]:
 
 
 def of_samples(d: Data) -> bool:
-    """Whether data differ between the ranks since an operation on what their samples give, and not
-    by nature, as a time or a draw does, of which texts hold both.
+    """Whether data differ between the ranks since each has samples of its own, and not by nature, as a
+    time or a draw does, of which texts hold both. What grows with the number of ranks has words of its own.
     """
-    word = _since(d)
-    of_samples = " " not in word or word in OF_SAMPLES or word in (WEIGHTED_AGAIN, WHOLE_AND_PART)
-    return d.placement.kind is Kind.PER_RANK and of_samples
+    return d.placement.kind is Kind.PER_RANK and bool(d.sources) and _since(d) not in BY_NATURE and _since(d) not in _GROWS
 
 
 def trained_on(trial: Trial, d: Data) -> set[int]:

@@ -43,7 +43,6 @@ from dpmigrate.judge.notes import (
     LAST_EPOCH,
     OUTSIDE,
     OWN_RANKS,
-    OWN_STATISTICS,
     REPORTED,
     REPORTS,
     RUNTIME,
@@ -66,9 +65,10 @@ from dpmigrate.library.collating import assembled
 from dpmigrate.library.files import FIRST
 from dpmigrate.library.forward_pass import each_data, reaching
 from dpmigrate.library.module_tree import MODULES, owned
+from dpmigrate.library.natures import DRAW_FOR_SAMPLES, OWN_STATISTICS
 from dpmigrate.library.registry import canonical
 from dpmigrate.library.sites import GRAD, Site
-from dpmigrate.library.streams import DRAW, OWN
+from dpmigrate.library.streams import OWN
 from dpmigrate.library.tables import Tables
 from dpmigrate.program import Program
 
@@ -313,5 +313,5 @@ def bare(m: Machine, v: Value, made: Object, node: ast.AST, frame: Frame) -> Val
 def alike(m: Machine, v: Value, node: ast.AST, *, drawn: bool) -> Value:
     """The same batch on every rank, but for what each has drawn for itself."""
     lying = placements.PER_RANK if drawn else placements.UNIFORM
-    origin = Origin(node, f"{DRAW} for the samples") if drawn else None
+    origin = Origin(node, DRAW_FOR_SAMPLES) if drawn else None
     return each_data(m, v, lambda d: d._replace(placement=lying, origin=origin))

@@ -28,6 +28,7 @@ from dpmigrate.execution.values import (
 from dpmigrate.library.axes import rows_in_list
 from dpmigrate.library.cutting import least
 from dpmigrate.library.effects import cut, none, number, plain, uniform, within
+from dpmigrate.library.natures import ADDRESS
 from dpmigrate.library.reductions import reduce
 from dpmigrate.library.sites import Effect, Row, Site, examples, prefixed
 
@@ -159,7 +160,7 @@ def hashed(site: Site) -> Value:
     given = site.get(0) or NOTHING
     if site.word == "hash" and all(isinstance(a, Const) and a.type in _NUMBERS for a in given):
         return SETTING
-    origin = Origin(site.node, "a hash or an address of the process")
+    origin = Origin(site.node, ADDRESS)
     return value(Data("number", placements.PER_RANK, origin=origin))
 
 

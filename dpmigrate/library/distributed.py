@@ -23,6 +23,7 @@ from dpmigrate.execution.values import (
     value,
 )
 from dpmigrate.library.effects import none, uniform, world_size
+from dpmigrate.library.natures import MAIN_ALONE
 from dpmigrate.library.sites import Row, Site, prefixed
 
 _DOC = "https://docs.pytorch.org/docs/stable/distributed.html"
@@ -41,7 +42,7 @@ def rank(site: Site) -> Value:
 
 def is_main(site: Site) -> Value:
     """Whether this is rank 0."""
-    return value(Data("number", placements.PER_RANK, origin=Origin(site.node, "rank 0 alone")))
+    return value(Data("number", placements.PER_RANK, origin=Origin(site.node, MAIN_ALONE)))
 
 
 def spawned(site: Site) -> Value:

@@ -23,6 +23,7 @@ from dpmigrate.execution.values import (
     value,
 )
 from dpmigrate.library.effects import none
+from dpmigrate.library.natures import MAIN_SETTINGS, OF_RUN
 from dpmigrate.library.pure import ANY, computed
 from dpmigrate.library.sites import Row, Site, methods
 
@@ -74,7 +75,7 @@ def _keep(site: Site, settings: Value, config: Value) -> None:
     moving = [v for v in (config,) if v and site.m.depends(v).kind not in placements.EQUAL]
     alone = site.m.parted
     if alone is not None and alone.origin.word.startswith("rank 0"):
-        noone = value(Data("any", placements.PER_RANK, origin=Origin(site.node, "settings that rank 0 alone has")))
+        noone = value(Data("any", placements.PER_RANK, origin=Origin(site.node, MAIN_SETTINGS)))
         for o in site.m.objects(settings):
             site.m.heap.widen((o.number, "*"), noone)
     for o in site.m.objects(settings) if moving else []:
@@ -89,7 +90,7 @@ def told(site: Site) -> Value:
 
 def own_name(site: Site) -> Value:
     """``run.id``, ``run.dir``: each process that starts a run has its own."""
-    origin = Origin(site.node, "the name of a run")
+    origin = Origin(site.node, OF_RUN)
     return value(Data("text", placements.PER_RANK, origin=origin))
 
 

@@ -8,6 +8,7 @@ from dpmigrate.execution.trace import Parting
 from dpmigrate.execution.values import NONE, SETTING, Data, Origin, Value, const, value
 from dpmigrate.library import streams
 from dpmigrate.library.effects import plain, switched, uniform
+from dpmigrate.library.natures import FOLDER
 from dpmigrate.library.sites import Row, Site, methods
 
 _DOC = "https://docs.python.org/3/library/os.html"
@@ -38,7 +39,7 @@ def folder_made(site: Site) -> Value:
     where = value(site.receiver) if site.receiver is not None else site.get(0) or NONE
     site.event("files", paths=where, anew=const(anew and not handled))
     if anew:
-        site.m.control.append(Parting(Origin(site.node, "a folder that is there"), False))
+        site.m.control.append(Parting(Origin(site.node, FOLDER), False))
         site.m.raises()
         site.m.control.pop()
     return NONE

@@ -41,11 +41,11 @@ from dpmigrate.library.index_parts import (
     ragged_rows,
     stand_beside,
 )
+from dpmigrate.library.natures import DRAW
 from dpmigrate.library.results import part_of_results
 from dpmigrate.library.shapes import axes_of
 from dpmigrate.library.sites import PADDING, PART, SINGLE, Site
 from dpmigrate.library.sizes import size_of
-from dpmigrate.library.streams import DRAW
 from dpmigrate.library.table_parts import bounds, indexed, looked_up
 
 

@@ -34,6 +34,7 @@ from dpmigrate.execution.values import (
     only,
     value,
 )
+from dpmigrate.library.natures import OWN_TURN
 from dpmigrate.library.sites import LEAST, Row, Site
 from dpmigrate.library.sizes import size_of
 
@@ -300,7 +301,7 @@ def _index(site: Site, made: Object) -> Value:
         return value(Setting(PLACE))
     if not count or all(d.placement.kind in _ALIKE for d in data(count)):
         return SETTING
-    origin = Origin(site.node, "the rank's own turn")
+    origin = Origin(site.node, OWN_TURN)
     return value(Data("number", placements.PER_RANK, origin=origin))
 
 

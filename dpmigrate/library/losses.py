@@ -26,10 +26,10 @@ from dpmigrate.execution.values import (
 from dpmigrate.library.axes import rows_of
 from dpmigrate.library.forward_pass import forward, own_method
 from dpmigrate.library.ignored_labels import NO_LABEL, leaves_labels_out
+from dpmigrate.library.natures import DRAW
 from dpmigrate.library.runtime_reductions import OVER_RANKS, of_criterion
 from dpmigrate.library.signatures import bound
 from dpmigrate.library.sites import Row, Site, examples, prefixed
-from dpmigrate.library.streams import DRAW
 
 _DOC = "https://docs.pytorch.org/docs/stable/nn.html#loss-functions"
 _MODULES = """

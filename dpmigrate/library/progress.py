@@ -9,6 +9,7 @@ from dpmigrate.execution.objects import LENGTH
 from dpmigrate.execution.values import NONE, NOTHING, SETTING, Data, Origin, Ref, Value, value
 from dpmigrate.library.effects import none, same, uniform
 from dpmigrate.library.iterators import counted_by
+from dpmigrate.library.natures import CLOCK
 from dpmigrate.library.sites import Row, Site, methods
 
 _TQDM = "https://tqdm.github.io/"
@@ -50,7 +51,7 @@ def shown(site: Site) -> Value:
 def advanced(site: Site) -> Value:
     """``bar.update(n)``: whether it was drawn anew, which the clock and the options decide."""
     shown(site)
-    return value(Data("number", placements.PER_RANK, origin=Origin(site.node, "the clock")))
+    return value(Data("number", placements.PER_RANK, origin=Origin(site.node, CLOCK)))
 
 
 def tracked(site: Site) -> Value:

@@ -23,6 +23,7 @@ from dpmigrate.execution.values import (
 )
 from dpmigrate.library.copies import copied
 from dpmigrate.library.effects import plain
+from dpmigrate.library.natures import TEMPORARY
 from dpmigrate.library.pure import ANY, computed
 from dpmigrate.library.sites import Effect, Site
 from dpmigrate.library.stdlib import per_rank
@@ -190,14 +191,14 @@ def _any_number(
 def own_path(site: Site) -> Value:
     """``tempfile.mkdtemp()``: a name of the process's own."""
     site.event("files", paths=NONE)
-    name = value(Data("text", placements.PER_RANK, origin=Origin(site.node, "a temporary name")))
+    name = value(Data("text", placements.PER_RANK, origin=Origin(site.node, TEMPORARY)))
     return items([SETTING, name]) if site.word == "mkstemp" else name
 
 
 def own_folder(site: Site) -> Value:
     """``tempfile.TemporaryDirectory()``."""
     site.event("files", paths=NONE)
-    origin = Origin(site.node, "a temporary name")
+    origin = Origin(site.node, TEMPORARY)
     return site.ref("own folder", name=value(Data("text", placements.PER_RANK, origin=origin)))
 
 

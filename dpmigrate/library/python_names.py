@@ -7,6 +7,7 @@ from __future__ import annotations
 from dpmigrate.library import collections
 from dpmigrate.library.builtins import ended, printed
 from dpmigrate.library.effects import coupled, none, number, uniform
+from dpmigrate.library.natures import CLOCK, OF_PROCESS
 from dpmigrate.library.pure import computed
 from dpmigrate.library.python_effects import (
     OPERATORS,
@@ -35,7 +36,7 @@ from dpmigrate.library.python_effects import (
     unbound,
 )
 from dpmigrate.library.sites import Row, examples, methods, prefixed
-from dpmigrate.library.stdlib import CLOCK, OF_PROCESS, files_changed, opaque, per_rank
+from dpmigrate.library.stdlib import files_changed, opaque, per_rank
 
 _DOC = "https://docs.python.org/3/library/"
 #: methods of classes of Python that make something, and need no object

@@ -32,6 +32,7 @@ from dpmigrate.library import forward_pass, streams, torch_data
 from dpmigrate.library.batches import BLOCKS, SHARED, WHOLE
 from dpmigrate.library.devices import chosen
 from dpmigrate.library.effects import world_size
+from dpmigrate.library.natures import MAIN_ALONE, MAIN_PATH
 from dpmigrate.library.runtime_reductions import DOC, met, row
 from dpmigrate.library.sites import SHARE_OF_BATCHES, Effect, Row, Site
 from dpmigrate.library.unseen_models import taken_for_model
@@ -284,7 +285,7 @@ def main_only(site: Site) -> Value:
     """
     factory = site.get(0, "factory") or NOTHING
     given = Arguments(site.arguments.positional[1:], site.arguments.keywords, site.arguments.star)
-    alone = Parting(Origin(site.node, "rank 0 alone"), True)
+    alone = Parting(Origin(site.node, MAIN_ALONE), True)
     site.m.control.append(alone)
     made = site.m.call(factory, given, site.node, site.frame)
     site.m.control.pop()
@@ -300,7 +301,7 @@ def path(site: Site) -> Value:
     """
     site.event("main path", path=site.get(0) or NOTHING)
     functions = tuple(a for a in site.get(0) or NOTHING if _is_function(site, a))
-    name = Data("text", placements.PER_RANK, origin=Origin(site.node, "rank 0's path"))
+    name = Data("text", placements.PER_RANK, origin=Origin(site.node, MAIN_PATH))
     return functions or value(name)
 
 
@@ -331,7 +332,7 @@ ROWS = (
     row("next_epoch", next_epoch),
     row("shard_sampler DistributedSampler", torch_data.sampler),
     row("rank local_rank worker_number", own("the number of the rank")),
-    row("is_main", own("rank 0 alone")),
+    row("is_main", own(MAIN_ALONE)),
     row("world_size", world_size),
     row("device", chosen),
     row("save", saved),

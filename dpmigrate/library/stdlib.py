@@ -28,6 +28,7 @@ from dpmigrate.library import streams
 from dpmigrate.library.builtins import ended, opened, printed
 from dpmigrate.library.effects import coupled, none, number, plain, same, uniform
 from dpmigrate.library.file_changes import FILE_CHANGES
+from dpmigrate.library.natures import CLOCK, OF_PROCESS, TEMPORARY
 from dpmigrate.library.sites import Effect, Row, Site, methods, prefixed
 from dpmigrate.library.writers import written
 
@@ -38,10 +39,6 @@ random randint uniform gauss choice choices sample randrange normalvariate getra
 betavariate expovariate triangular gammavariate lognormvariate paretovariate randbytes
 vonmisesvariate weibullvariate binomialvariate
 """
-
-
-#: why each process has another value
-CLOCK, OF_PROCESS = "a clock", "a number of the process"
 
 
 def per_rank(word: str) -> Effect:
@@ -110,7 +107,7 @@ def renamed(site: Site) -> Value:
 def temporary(site: Site) -> Value:
     """``NamedTemporaryFile()``: a file of the process's own."""
     site.event("open", path=NOTHING, mode=site.get(0, "mode") or const("w+b"))
-    origin = Origin(site.node, "a temporary name")
+    origin = Origin(site.node, TEMPORARY)
     return site.ref("file", name=value(Data("text", placements.PER_RANK, origin=origin)))
 
 

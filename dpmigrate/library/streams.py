@@ -24,6 +24,7 @@ from dpmigrate.execution.values import (
     value,
 )
 from dpmigrate.library.effects import switched
+from dpmigrate.library.natures import DRAW
 from dpmigrate.library.sites import Effect, Row, Site, methods
 
 _DOC = "README.md#the-runtime"
@@ -36,8 +37,6 @@ GENERATOR = "a generator"
 GENERATORS = ("generator_of_numbers", "random_stream", "python_stream")
 #: a field of a generator
 _SEED = "seed of the stream"
-#: since what a value differs that is made of such a draw
-DRAW = "a draw of each rank's own"
 #: the kind of the mark of what is made of one number for all samples of a rank, as of columns that it has drawn
 DRAWN = "drawn by each rank"
 #: they draw the same on purpose: the body of ``with ddp.same_stream():``

@@ -16,6 +16,7 @@ from dpmigrate.execution.values import (
 )
 from dpmigrate.library import streams
 from dpmigrate.library.effects import none, uniform
+from dpmigrate.library.natures import CLOCK
 from dpmigrate.library.sites import GRAD, Row, Site, methods
 
 #: the seed with which torch's generators begin
@@ -115,7 +116,7 @@ def context(site: Site) -> Value:
 
 def elapsed(site: Site) -> Value:
     """``event.elapsed_time(other)``: a clock."""
-    return value(Data("number", placements.PER_RANK, origin=Origin(site.node, "a clock")))
+    return value(Data("number", placements.PER_RANK, origin=Origin(site.node, CLOCK)))
 
 
 def state_loaded(site: Site) -> Value:

@@ -154,3 +154,63 @@ def test_turns_of_a_share_are_counted_in_any_form(added: str) -> None:
     share = f"n = 0\nwith torch.no_grad():\n    for a, b in ddp.shard(val_loader):\n        net(a)\n        {added}\n"
     assert not [f for f in judged(result(end=f"{share}n = ddp.sum_all(n)\nprint(n)")).faults if f.invariant == TOTALS]
     assert [f for f in judged(result(end=f"{share}print(n)")).faults if f.invariant == TOTALS]
+
+
+_PUT = """\
+def put(kept, idx, names):
+    kept.extend([names[i] for i in idx.detach().cpu().numpy().tolist()])
+
+def keep(kept, p, t):
+    kept['p'] += p.tolist()
+    kept['t'] += t.tolist()
+
+def accuracy(a, b, hits=0):
+    for p, q in zip(a, b):
+        hits += p == q
+    return hits / len(a)
+
+class Kept:
+    def __init__(self):
+        self.p, self.t = [], []
+
+    def update(self, p, t):
+        self.p.extend(p.tolist())
+        self.t.extend(t.tolist())
+
+    def value(self):
+        return sum(int(a == b) for a, b in zip(self.p, self.t)) / len(self.p)
+"""
+_LISTS = {"top": _PUT, "epoch": "pred, true = [], []", "turn": "put(pred, out.argmax(1), ['a', 'b'])\nput(true, y, ['a', 'b'])"}
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        pytest.param({**_LISTS, "end": "print(accuracy(pred, true))"}, id="a function goes through them"),
+        pytest.param({**_LISTS, "end": "print(sum(1 for p, q in zip(pred, true) if p == q) / len(pred))"}, id="a generator does"),
+        pytest.param({**_LISTS, "end": "print(np.mean([p == q for p, q in zip(pred, true)]))"}, id="a list of comparisons"),
+        pytest.param({**_LISTS, "end": "print(f'{epoch}: {accuracy(pred, true):.3f}')"}, id="in a text"),
+        pytest.param({**_LISTS, "top": f"import json\n{_PUT}", "end": "with open('a.json', 'w') as f:\n    json.dump({'a': accuracy(pred, true)}, f)"}, id="in a file"),
+        pytest.param({**_LISTS, "top": f"from sklearn.metrics import f1_score\n{_PUT}", "end": "print(f1_score(true, pred))"}, id="by a library"),
+        pytest.param(
+            {"top": _PUT, "epoch": "kept = {'p': [], 't': []}", "turn": "keep(kept, out.argmax(1), y)", "end": "print(accuracy(kept['p'], kept['t']))"}, id="lists of a dict"
+        ),
+        pytest.param({"top": _PUT, "epoch": "kept = Kept()", "turn": "kept.update(out.argmax(1), y)", "end": "print(kept.value())"}, id="an object of the program"),
+    ],
+)
+def test_what_is_made_of_a_ranks_own_lists_is_told_whatever_it_differs_since(parts: dict[str, str]) -> None:
+    assert judged(result(**parts)).own_totals
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        pytest.param({**_LISTS, "end": "pred, true = ddp.gather_all(pred, true)\nprint(accuracy(pred, true))"}, id="gathered"),
+        pytest.param({**_LISTS, "top": f"import time\nbegan = time.time()\n{_PUT}", "end": "print(time.time() - began)"}, id="a time"),
+        pytest.param({**_LISTS, "top": f"import os\n{_PUT}", "end": "print(os.getpid(), random.random())"}, id="a process and a draw"),
+        pytest.param({**_LISTS, "end": "print(len(loader.dataset), epoch)"}, id="of the data set"),
+        pytest.param({"end": "with torch.no_grad():\n    kept = []\n    for a, b in val_loader:\n        kept.extend(net(a).argmax(1).tolist())\n    print(kept)"}, id="an evaluation in full"),
+    ],
+)
+def test_what_is_no_total_of_a_rank_is_not_told(parts: dict[str, str]) -> None:
+    assert not judged(result(**parts)).own_totals
