@@ -126,6 +126,8 @@ def _product(a: Placement, b: Placement, left: Value, right: Value) -> Placement
             return placements.size(p.times * factor)
         if p.kind is Kind.SIZE and other in (WORLD, TIMES_WORLD):
             return placements.UNIFORM  # that of all ranks: every rank has as many samples
+        if p == placements.SUM and other in (WORLD, TIMES_WORLD):
+            return placements.MEAN  # the mean of the ranks is what their parts come to
         if other == const(-1):
             return placements.negate(p)
     return placement

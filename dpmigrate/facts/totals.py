@@ -28,6 +28,7 @@ from dpmigrate.facts.places import additions, begins, read_elsewhere
 from dpmigrate.facts.recorded import number_of_batch, recorded
 from dpmigrate.facts.sampled import made_global
 from dpmigrate.facts.samples import of_batch
+from dpmigrate.facts.scaled import parts_added, share
 
 if TYPE_CHECKING:
     from dpmigrate.facts.script import Script
@@ -52,19 +53,25 @@ class Unclear(enum.Enum):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Doubt:
-    """Totals that cannot be put together again: ``of`` are those of ``names`` that are the reason."""
+    """Totals that cannot be put together again: ``of`` are those of ``names`` that are the reason; ``shares`` as in ``Totals``."""
 
     why: Unclear
     where: ast.AST
     names: tuple[str, ...]
     of: tuple[str, ...] = ()
+    shares: tuple[ast.expr, ...] = ()
 
 
 @dataclass(eq=False, slots=True)
 class Totals:
-    """The totals of one loop: those to be summed, those to be averaged, the statements to be run again after that, and the rest."""
+    """The totals of one loop: those to be summed, those to be averaged, the statements to be run again after that, and the rest.
+
+    ``shares``, by the names of totals: the rank's part of a sum over the batch, as of a loss, where it is added times the size of the rank's batch, so that
+    what is added up would be as many times too small as there are ranks.
+    """
 
     by_kind: dict[Holds, list[str]] = field(default_factory=dict)
+    shares: dict[str, list[ast.expr]] = field(default_factory=dict)
     again: list[str] = field(default_factory=list)
     told: list[Doubt] = field(default_factory=list)
 
@@ -90,11 +97,12 @@ def totals(script: Script, loop: BatchLoop) -> Totals:
     _lists(script, loop, count, losses, found)
     known = {c.name for c in count.counters} | {name for names in found.by_kind.values() for name in names} | set(unknown) | _of_all_ranks(script)
     known |= {*count.rows, *(name for doubt in found.told for name in doubt.names)}
-    found.told += [Doubt(Unclear.GROWS, place, (name,)) for place, name in other_totals(script, count.carried, known)]
+    grown = ((place, name, script.names.parent.get(place)) for place, name in other_totals(script, count.carried, known))
+    found.told += [Doubt(Unclear.GROWS, place, (name,), (), parts_added(script, loop, stmt, losses)) for place, name, stmt in grown]
     meters = {m.meter.name for m in count.meters}
     foreign = list(foreign_meters(count.carried, meters))
     foreign += recorded(count.carried, known | meters | {name for _, name in foreign})
-    found.told += [Doubt(Unclear.FOREIGN_METER, place, (name,)) for place, name in foreign]
+    found.told += [Doubt(Unclear.FOREIGN_METER, place, (name,), (), parts_added(script, loop, place, losses)) for place, name in foreign]
     found.told += [Doubt(Unclear.LIST, place, (name,)) for place, name in other_lists(script, count.carried, known | set(count.rows))]
     return found
 
@@ -148,14 +156,14 @@ def _counters(script: Script, loop: BatchLoop, count: Counting, losses: Mapping[
     parts = [c for c in entries(script, count.carried) if c.name.partition("[")[0] not in of_tables]
     for c in (*count.counters, *moving(script.losses.numbers, count.carried), *tables, *parts, *attributes(count.carried)):
         if (c.read_after or c.name in wanted) and c.name not in whole:
-            kind = _held(script, loop, c, losses)
+            kind = _kept(script, loop, c, losses, found)
             known_start = kind is not Holds.SUM or c not in count.counters or count.carried.from_zero(c.name)
             found.keep(kind if known_start else Holds.UNKNOWN, c.name)
     unknown = found.by_kind.pop(Holds.UNKNOWN, [])
     if unknown:  # a ratio of a reduced and an unreduced number would be wrong by a factor
         left = _tied(script, loop, unknown, [*found.sums, *found.means, *(name for r in ratios for name in (r.name, *r.of))])
         told = [name for names in (found.sums, found.means) for name in names if name in left]
-        found.told.append(Doubt(Unclear.COUNTER, loop.node, (*unknown, *told), tuple(unknown)))
+        found.told.append(Doubt(Unclear.COUNTER, loop.node, (*unknown, *told), tuple(unknown), _taken_out(found, unknown)))
         found.by_kind = {kind: kept for kind, names in found.by_kind.items() if (kept := [n for n in names if n not in left])}
         ratios = [r for r in ratios if not r.of & {*left, *unknown}]
     found.again += [r.code for r in ratios if r.of & {*found.sums, *found.means}]
@@ -227,9 +235,11 @@ def _together(script: Script, function: ast.AST) -> Iterator[ast.AST]:
 
 def _meters(script: Script, loop: BatchLoop, count: Counting, losses: Mapping[str, bool], found: Totals) -> None:
     for m in count.meters:
-        kinds = [(c, _held(script, loop, c, losses)) for c in m.sums if c.read_after]
-        if any(k is Holds.UNKNOWN or (k is Holds.SUM and not m.meter.from_zero) for _, k in kinds):
-            found.told.append(Doubt(Unclear.METER, loop.node, (m.meter.name,)))
+        kinds = [(c, _kept(script, loop, c, losses, found)) for c in m.sums if c.read_after]
+        parts = [e for c in m.sums for e in found.shares.get(c.name, ())]
+        others = {n for c in m.sums if c.name not in found.shares for a in c.adds for n in walk(a)}
+        if any(k is Holds.UNKNOWN or (k is Holds.SUM and not m.meter.from_zero) for _, k in kinds) or others.intersection(parts):
+            found.told.append(Doubt(Unclear.METER, loop.node, (m.meter.name,), (), _taken_out(found, [c.name for c in m.sums])))
             continue
         for c, k in kinds:
             if k is not Holds.STEP:
@@ -242,11 +252,11 @@ def _lists(script: Script, loop: BatchLoop, count: Counting, losses: Mapping[str
     for c in (*collected(count.carried), *lists_in_places(count.carried)):
         if c.name in count.rows:
             continue
-        kind = _held(script, loop, c, losses)
+        kind = _kept(script, loop, c, losses, found)
         if kind is Holds.MEAN or (kind is Holds.SUM and (not c.name.isidentifier() or count.carried.from_zero(c.name))):
             found.keep(kind, c.name)
         elif kind is not Holds.STEP and not _alike(script, c):
-            found.told.append(Doubt(Unclear.LIST, loop.node, (c.name,)))
+            found.told.append(Doubt(Unclear.LIST, loop.node, (c.name,), (), _taken_out(found, [c.name])))
 
 
 def _held(script: Script, loop: BatchLoop, c: Counter, losses: Mapping[str, bool]) -> Holds:
@@ -262,6 +272,23 @@ def _held(script: Script, loop: BatchLoop, c: Counter, losses: Mapping[str, bool
     if script.settings.batch != "per-rank" and _alike(script, c) and all(counted(script.roles, loop, added) is Holds.STEP for added in c.adds):
         return Holds.STEP  # the batch size of the settings, in each of as many steps as there were
     return next((kind for p, kind in _BY_PLACEMENT.items() if all(found) and placed == {p}), Holds.UNKNOWN)
+
+
+def _kept(script: Script, loop: BatchLoop, c: Counter, losses: Mapping[str, bool], found: Totals) -> Holds:
+    """What the additions are, where the ranks' parts of a sum that are added times the size of a batch are made those of the whole; in a loop that
+    evaluates as well, on all samples, not all of them are parts.
+    """
+    shares = [share(script, loop, added, losses) for added in c.adds]
+    parts = [s for s in shares if s is not None]
+    if not parts:
+        return _held(script, loop, c, losses)
+    found.shares[c.name] = parts
+    return Holds.UNKNOWN if loop.branches or len(parts) < len(shares) else Holds.SUM
+
+
+def _taken_out(found: Totals, names: Collection[str]) -> tuple[ast.expr, ...]:
+    """The parts that are added to totals which stay as they are."""
+    return tuple(part for name in names for part in found.shares.pop(name, ()))
 
 
 def _alike(script: Script, c: Counter) -> bool:

@@ -28,6 +28,9 @@ the loop computes from its counters in every turn is computed again.
 A meter outside of the program is told: its numbers are rank 0's. So are objects and functions of the program that keep what they are given
 (`tracker.log_loss(loss.item())`), tables whose elements the batch chooses at once (`hits[labels] += 1`), attributes and lists of an object of which it is not
 seen that they begin anew, and values that go on from batch to batch (`worst = max(worst, loss.item())`).
+A rank's part of a loss that the ranks' parts add up to (`F.mse_loss(out, y, reduction="sum")`, a sum over the mask of the global batch) is multiplied by
+the number of ranks where it is added times the size of the batch: `total += loss.item() * ddp.world_size() * x.size(0)`. In a loop that evaluates as well,
+on all samples, this is told.
 Numbers shown while the loop runs are those of rank 0, and so are lists of anything but counts and losses, and sums that go on from one epoch to the
 next: of these only what one loop has added may be summed. Where the kind of one total cannot be told, those that something is computed of together
 with it stay as well, because half a ratio is worse than none; the report names them all. A list of the losses of batches
@@ -40,7 +43,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 
-from dpmigrate.edit import After
+from dpmigrate.edit import After, Wrap
 from dpmigrate.facts.control import uniform
 from dpmigrate.facts.loops import BatchLoop
 from dpmigrate.facts.names import position
@@ -62,6 +65,11 @@ _SAID = {
 _KINDS = "with ddp.sum_all (counts, sums) or ddp.mean_all (means of batches)"
 _REDUCE = f"reduce what one loop adds to it after the loop {_KINDS}, not what earlier epochs have left in it: all ranks have that already"
 _AVERAGE = "reduce what is read of it: ddp.mean_all({}.avg) for means of batches"
+#: of a rank's part of a loss that is added times the size of its batch
+_PARTS = (
+    "{0} is a rank's part of a sum over the batch, and added times the size of that part: where it trains, add {0} * ddp.world_size() in its place; "
+    "then sum what one loop adds up, with ddp.sum_all"
+)
 #: of a total that goes on, a sum over the ranks would count its beginning once for each rank
 _GOES_ON = "write before = {0} above the loop and {0} = before + ddp.sum_all({0} - before) below it (counts, sums; ddp.mean_all for means of batches)"
 _ADVICE = {
@@ -81,7 +89,9 @@ def training_totals(script: Script) -> Iterator[Hit]:
         lines = _lines(script, loop, found, begun)
         if lines:
             names = ", ".join(name for name, test in begun.items() if test is not None)
-            yield Hit(loop.node, f"{names} would cover one rank's share of the epoch", (After(script.span(loop.node), "\n".join(lines)),))
+            added = {part: None for name, test in begun.items() if test is not None for part in found.shares.get(name, ())}
+            whole = (Wrap(script.span(part), f"{{}} * {script.ddp}.world_size()") for part in added)
+            yield Hit(loop.node, f"{names} would cover one rank's share of the epoch", (After(script.span(loop.node), "\n".join(lines)), *whole))
         for name in (name for name, test in begun.items() if test is None):
             yield Hit(loop.node, f"{name} covers one rank's share of the epoch, where it has a value", advice=_REDUCE.format(name))
         for doubt in (d for d in found.told if not _goes_in_whole(script, d)):
@@ -139,6 +149,8 @@ def _told(script: Script, doubt: Doubt) -> Hit:
         advice = _ADVICE[Unclear.LIST]
     if doubt.why is Unclear.FOREIGN_METER and any(script.text(n.value) == doubt.names[0] for n in script.names.attributes("avg")):
         advice = _AVERAGE
+    if doubt.shares:
+        advice = _PARTS.format(script.text(doubt.shares[0]))
     numbered = {"be": "is", "cover": "covers"} if len(doubt.names) == 1 else {"be": "are", "cover": "cover"}
     message = _SAID[doubt.why].format(*names, **numbered, add="adds" if len(doubt.of) == 1 else "add")
     return Hit(doubt.where, message, advice=advice.format(*names))

@@ -255,3 +255,15 @@ def test_a_loader_that_is_only_measured_on() -> None:
     loader = "val_loader = DataLoader(data, batch_size=4, sampler=ddp.DistributedSampler(data, seed=0))\n"
     measured = "for x, y in val_loader:\n    with torch.no_grad():\n        print(nn.functional.cross_entropy(model(x), y).item())"
     assert any(f.established for f in judged(result(end=loader + measured)).faults if "tells the number of its own part" in f.words)
+
+
+@pytest.mark.parametrize(
+    ("turn", "told"),
+    [
+        pytest.param("part = nn.functional.mse_loss(out, y[:, None] + out.detach(), reduction='sum').item()\nall_of_it += part * x.size(0)", True, id="a part times a rank's size"),
+        pytest.param("part = nn.functional.mse_loss(out, y[:, None] + out.detach(), reduction='sum').item()\nall_of_it += (part * ddp.world_size()) * x.size(0)", False, id="times all ranks'"),
+    ],
+)
+def test_a_part_of_a_sum_times_the_number_of_ranks_is_a_mean(turn: str, told: bool) -> None:
+    parts = {"epoch": "all_of_it = 0.0", "turn": turn, "end": "all_of_it = ddp.sum_all(all_of_it)\nprint(all_of_it)"}
+    assert bool(said("no sums or means over the samples", **parts)) is told

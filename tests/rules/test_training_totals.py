@@ -439,3 +439,50 @@ def test_what_is_made_whole_for_the_training_is_not_told(line: str, told: bool) 
     parts = {"before": "held = Keeper()", "defs": keeper, "step": step, "epoch_end": "print(held.most)"}
     assert any(f.advice for f in hits("DPM602", **parts)) is told
     assert any("ddp.mean_all(loss.item())" in line for line in after(**parts))
+
+
+_SUMMED = "optimizer.zero_grad()\nloss = F.cross_entropy(model(x), y, reduction='sum')\nloss.backward()\noptimizer.step()\n"
+
+
+@pytest.mark.parametrize(
+    ("add", "line"),
+    [
+        pytest.param("total += loss.item() * x.size(0)", "total += (loss.item() * ddp.world_size()) * x.size(0)", id="a product"),
+        pytest.param("total = total + len(x) * float(loss)", "total = total + len(x) * (float(loss) * ddp.world_size())", id="written out"),
+        pytest.param("n = x.size(0)\ntotal += loss.detach() * n", "total += (loss.detach() * ddp.world_size()) * n", id="a name for the size"),
+        pytest.param("part = loss.item() * x.size(0)\ntotal += part", "part = (loss.item() * ddp.world_size()) * x.size(0)", id="a name for the product"),
+    ],
+)
+def test_a_part_of_a_sum_times_the_size_of_a_batch(add: str, line: str) -> None:
+    lines = after(epoch_start="total = 0.0", step=_SUMMED + add, epoch_end="print(total)")
+    assert {line, "total = ddp.sum_all(total)"} <= set(lines)
+
+
+@pytest.mark.parametrize(
+    ("step", "add"),
+    [
+        pytest.param(_SUMMED, "total += loss.item()", id="the part itself"),
+        pytest.param(_SUMMED, "total += loss.item() / x.size(0)", id="divided by the size"),
+        pytest.param(_SUMMED, "total += loss.item() * 4", id="times a number"),
+        pytest.param(STEP, "total += loss.item() * x.size(0)", id="a mean"),
+        pytest.param(STEP, "total += (model(x).argmax(1) == y).sum().item()", id="a count"),
+    ],
+)
+def test_what_is_no_part_or_not_scaled_stays(step: str, add: str) -> None:
+    lines = after(epoch_start="total = 0.0", step=step + add, epoch_end="print(total)")
+    assert not any("world_size" in line for line in lines)
+    assert any(line.startswith("total = ddp.") for line in lines)
+
+
+def test_in_a_meter_and_in_a_list() -> None:
+    meter = "class Meter:\n    def __init__(self):\n        self.sum = 0.0\n        self.count = 0\n\n    def update(self, val, n):\n        self.sum += val * n\n        self.count += n\n"
+    add = "meter.update(loss.item(), x.size(0))\nrows.append(loss.item() * len(x))"
+    lines = after(defs=meter, epoch_start="meter, rows = Meter(), []", step=_SUMMED + add, epoch_end="print(meter.sum / meter.count, sum(rows))")
+    assert "meter.update(loss.item() * ddp.world_size(), x.size(0))" in lines
+    assert "rows.append((loss.item() * ddp.world_size()) * len(x))" in lines
+
+
+def test_where_a_part_stays_the_advice_says_what_to_write() -> None:
+    (told,) = [f for f in hits("DPM602", defs="class Kept:\n    total = 0.0\n", before="kept = Kept()", step=_SUMMED + "kept.total += loss.item() * x.size(0)", end="print(kept.total)") if f.advice]
+    assert told.advice is not None
+    assert "loss.item() * ddp.world_size()" in told.advice
