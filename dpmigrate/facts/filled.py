@@ -13,8 +13,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from dpmigrate.facts.carried import Carried, Start, is_zero
+from dpmigrate.facts.definitions import parameters
 from dpmigrate.facts.executed import Executed
-from dpmigrate.facts.names import Names
+from dpmigrate.facts.names import FunctionNode, Names
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.reasons import Why
 from dpmigrate.facts.samples import of_batch
@@ -129,6 +130,21 @@ class _Uses:
             if base is not None:
                 self.appended |= func.attr == "append" and not self._for_each_sample(call)
                 self._keep(Fills.ROWS, call.args[0], call, base)
+        elif self.start is Start.LIST and self.loop.trains:
+            self._handed(call)
+
+    def _handed(self, call: ast.Call) -> None:
+        """A call by which a function of the program puts rows behind those of the list, and does nothing else with it: ``decode(preds, out, words)``."""
+        given = [n for n in walk(call) if self._is_it(n)]
+        functions = {f for f, _ in self.carried.roles.values.targets(call)}
+        if len(given) != 1 or len(functions) != 1:
+            return
+        function = functions.pop()
+        named = [p for p in parameters(function) if self.carried.roles.passed(call, function, p) is given[0]]
+        added = _extended(function, named[0]) if named else []
+        if added:
+            self._keep(Fills.ROWS, added[0], given[0])
+            self.found[Fills.ROWS] += added[1:]
 
     def _for_each_sample(self, call: ast.Call) -> bool:
         """Whether a loop over numbers of the samples stands round it, in the turn: ``for p, t in zip(pred.tolist(), y.tolist()):``."""
@@ -215,6 +231,21 @@ class _Uses:
         if isinstance(node, ast.Call):
             return self.names.dotted(node.func) in ("?.int", "?.float", "?.len") or _is_item(node)
         return isinstance(node, ast.BinOp) and self._plain_number(node.left) and self._plain_number(node.right)
+
+
+def _extended(function: FunctionNode, name: str) -> list[ast.expr]:
+    """What a function puts behind a list that it is given; nothing where it does anything else with it."""
+    added: list[ast.expr] = []
+    own: set[ast.AST] = set()
+    for n in walk(function):
+        match n:
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name() as held, attr="extend"), args=[rows], keywords=[])) if held.id == name:
+                added, own = [*added, rows], own | {held}
+            case ast.AugAssign(target=ast.Name() as held, op=ast.Add(), value=rows) if held.id == name:
+                added, own = [*added, rows], own | {held}
+    rest = any(isinstance(n, ast.Name) and n.id == name and n not in own for n in walk(function))
+    later = isinstance(function, ast.AsyncFunctionDef) or any(isinstance(n, ast.Yield | ast.YieldFrom) for n in walk(function))
+    return [] if rest or later else added
 
 
 def own_nodes(found: Iterable[Filled]) -> frozenset[int]:

@@ -26,7 +26,8 @@ Each rank evaluates neighbouring batches, so the lists of the ranks, one after a
 and computes the same metric, so decisions agree.
 
 Lists that a training loop fills are gathered where they hold rows, one a sample: the same samples, in another order than their random one, and those
-twice with which the sampler makes the shares equal.
+twice with which the sampler makes the shares equal. So are those that a function of the program fills there, and does nothing else with
+(`decode(preds, out)` with `preds.extend(…)` in it).
 
 ## When it is not fixed
 Where the evaluation runs in full on every rank (DPM601 says why), there is nothing to gather. In training, lists with one element a batch (DPM602), and lists

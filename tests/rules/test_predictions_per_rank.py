@@ -145,3 +145,74 @@ def test_lists_that_do_not_fit_together_are_left_together() -> None:
     assert not any("gather_all" in line for line in after(**parts))
     apart = _training(_SCORED, start="kept, other = [], []", end="print(kept)\nprint(other)")
     assert "kept = ddp.gather_all(kept)" in after(**apart)
+
+
+_PUTS = """
+def put(kept, idx, names):
+    kept.extend([names[i] for i in idx.tolist()])
+
+
+def add(rows, where):
+    where += rows.tolist()
+
+
+def put_one(kept, idx):
+    kept.append(idx.float().mean().item())
+
+
+def put_new(kept, idx):
+    if len(kept) < 9:
+        kept.extend(idx.tolist())
+
+
+def put_pair(kept, idx):
+    kept.extend([idx.min().item(), idx.max().item()])
+
+
+def put_later(kept, idx):
+    kept.extend(idx.tolist())
+    yield
+
+
+def put_away(kept, idx):
+    kept.extend(idx.tolist())
+    return kept
+
+
+class Decoder:
+    def __put(self, kept, idx):
+        kept.extend(idx.tolist())
+
+    def put(self, kept, idx):
+        self.__put(kept, idx)
+
+    def put_self(self, kept, idx):
+        kept.extend(idx.tolist())
+"""
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param("put(kept, y, ['a', 'b', 'c'])", id="a function"),
+        pytest.param("add(y, where=kept)", id="by a keyword, +="),
+        pytest.param("decoder.put_self(kept, y)", id="a method"),
+    ],
+)
+def test_lists_that_a_function_fills_in_a_training_loop(line: str) -> None:
+    assert after(defs=_PUTS, before="decoder = Decoder()", **_training(line)) == ["kept = ddp.gather_all(kept)"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param("put_one(kept, y)", id="one a batch"),
+        pytest.param("put_new(kept, y)", id="a function that asks how many there are"),
+        pytest.param("put_pair(kept, y)", id="two a batch"),
+        pytest.param("for nothing in put_later(kept, y): pass", id="a generator"),
+        pytest.param("put_away(kept, y)", id="a function that gives it away"),
+        pytest.param("put(kept, kept, [])", id="twice"),
+    ],
+)
+def test_lists_of_which_a_function_does_more_are_left(line: str) -> None:
+    assert after(defs=_PUTS, before="decoder = Decoder()", **_training(line)) == []
