@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from dpmigrate.execution import divergence, identity, placements
 from dpmigrate.execution.arguments import Arguments, fits
+from dpmigrate.execution.classes import ClassParts
 from dpmigrate.execution.instances import InstanceParts
 from dpmigrate.execution.joins import join
 from dpmigrate.execution.machine import Frame
@@ -106,6 +107,8 @@ class CallParts(InstanceParts):
         made = self.object(atom)
         if made is not None and not self.library.takes(self, made, arguments):
             return False
+        if made is not None and made.kind == "class":
+            atom = self._constructor(made) or atom
         if made is not None and made.kind == "instance":
             atom = self.library.runs(self, made) or self.method_of(made, "__call__") or atom
         function = self.heap.objects[atom.function] if isinstance(atom, Bound) else made
@@ -115,6 +118,24 @@ class CallParts(InstanceParts):
         if getattr(node, "decorator_list", ()):
             return True
         return fits(arguments, node.args, before=int(isinstance(atom, Bound)))
+
+    def _constructor(self, cls: Object) -> Bound | None:
+        """``__init__`` of a class that hands it all that the class is called with: none whose
+        metaclass or ``__new__`` may do otherwise, or whose bases are not known.
+        """
+        parts: ClassParts = cls.extra
+        if parts.unknown or parts.members or self.in_class(cls, "__new__"):
+            return None
+        held = (self.heap.objects[n] for n in parts.order)
+        if any(c.extra.node.keywords or self.heap.read((c.number, "*")) for c in held):
+            return None
+        if not all(f.startswith("builtins.") or self.library.kinds(f) for f in parts.foreign):
+            return None
+        found = self.objects(self.in_class(cls, "__init__") or NOTHING)
+        if len(found) != 1 or found[0].kind != "function":
+            return None
+        generated = any("dataclass" in self.heap.objects[n].marks for n in parts.order)
+        return None if generated else Bound(found[0].number, Ref(cls.number))
 
     def _call_atom(self, atom: Atom, arguments: Arguments, node: ast.AST, frame: Frame) -> Value:
         match atom:

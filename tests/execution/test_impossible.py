@@ -332,3 +332,56 @@ def test_what_no_container_has_is_told_as_the_end(read: str, told: str) -> None:
 def test_other_containers_have_more(read: str) -> None:
     m = executed(_HEAD + f"from collections import Counter, OrderedDict, deque\nfound = {read}")
     assert "one process too" not in repr(held(m, "found"))
+
+
+_CHOSEN = """
+class Deep(nn.Module):
+    def __init__(self, width, act=torch.relu):
+        super().__init__()
+        self.first = nn.Linear(width, width)
+        self.act = act
+    def forward(self, x):
+        return self.act(self.first(x))
+
+class Part({base}):
+    def __init__(self, act):
+        super().__init__()
+        self.act = act
+    def forward(self, x):
+        return self.act(x)
+{more}
+{after}
+net = (Deep if which == 'deep' else Part){call}
+out = net(x)
+"""
+_NEW = """
+    def __new__(cls, *given):
+        return super().__new__(cls, lambda v: load(v)) if given[1:] else nn.Module.__new__(cls)
+"""
+
+
+@pytest.mark.parametrize("call", ["(4, torch.tanh)", "(width=4)", "(*[4, torch.tanh])", "(**{'width': 4})"])
+def test_a_class_that_cannot_be_made_so_is_none_of_those_chosen_from(call: str) -> None:
+    """Of the classes that a name may mean, those whose ``__init__`` takes the arguments are left."""
+    m = executed(_HEAD + _CHOSEN.format(base="nn.Module", more="", after="", call=call))
+    assert [o.name for o in m.objects(held(m, "net"))] == ["Deep"]
+    assert placement_of(held(m, "out")).kind is Kind.ROWS
+
+
+@pytest.mark.parametrize(
+    ("base", "more", "after", "call"),
+    [
+        pytest.param("nn.Module", "", "", "(4)", id="both take it"),
+        pytest.param("nn.Module", "", "", "(*load(which))", id="a number of arguments that is not known"),
+        pytest.param("nn.Module", "", "", "(**load(which))", id="names that are not known"),
+        pytest.param("nn.Module", _NEW, "", "(4, torch.tanh)", id="a __new__ of its own"),
+        pytest.param("nn.Module, metaclass=load('m')", "", "", "(4, torch.tanh)", id="a metaclass"),
+        pytest.param("load('base')", "", "", "(4, torch.tanh)", id="a base that is not seen"),
+        pytest.param("nn.Module", "", "Part.__init__ = load('init')", "(4, torch.tanh)", id="another __init__"),
+        pytest.param("nn.Module", "", "setattr(Part, which, load(which))", "(4, torch.tanh)", id="set by a computed name"),
+    ],
+)
+def test_a_class_that_may_be_made_so_stays(base: str, more: str, after: str, call: str) -> None:
+    text = _CHOSEN.format(base=base, more=more, after=after, call=call)
+    m = executed(_HEAD + "from somewhere import load\n" + text)
+    assert "Part" in {o.name for o in m.objects(held(m, "net"))} or "Unknown" in repr(held(m, "net"))
