@@ -148,7 +148,9 @@ def _add_setting(atoms: dict[Any, Atom], new: Setting) -> None:
 def _tuple_join(a: Items, b: Items) -> Items:
     """Two tuples of one length as one; the first itself where the second adds nothing to it."""
     parts = tuple(join(x, y) for x, y in zip(a.items, b.items, strict=True))
-    return a if all(x is y for x, y in zip(parts, a.items, strict=True)) else Items(parts)
+    if a.named == b.named and all(x is y for x, y in zip(parts, a.items, strict=True)):
+        return a
+    return Items(parts, named=a.named if a.named == b.named else "")
 
 
 def data_join(a: Data, b: Data) -> Data:

@@ -140,6 +140,8 @@ class NameParts(Machine):
             self, new, len(targets), stars[0] if stars else None, node, frame
         ):
             given = sizes
+        elif one_by_one := self._each_unpacked(new, len(targets), stars, node, frame):
+            given = one_by_one
         else:
             self.may_raise(self.parting(self.counts([new]), node), "ValueError")
             self.library.begun(self, new, node, frame)
@@ -150,6 +152,22 @@ class NameParts(Machine):
                 given.append(self._part(new, index, t, node, frame))
         for target, part in zip(targets, given, strict=True):
             self.assign(target, part, node, frame)
+
+    def _each_unpacked(
+        self, new: Value, count: int, stars: list[int], node: ast.AST, frame: Frame
+    ) -> list[Value]:
+        """The parts of a value that may be one of several tuples, or the results of a network; none
+        where one of them is gone through item by item.
+        """
+        found: list[list[Value]] = []
+        for atom in new if len(new) > 1 and not stars else ():
+            if isinstance(atom, Items) and len(atom.items) == count:
+                found.append(list(atom.items))
+            elif parts := self.library.unpacked(self, value(atom), count, None, node, frame):
+                found.append(parts)
+            else:
+                return []
+        return [join(*each) for each in zip(*found, strict=True)]
 
     def _part(self, new: Value, index: int, target: ast.expr, node: ast.AST, frame: Frame) -> Value:
         """One target's part of what is not known item by item."""

@@ -67,10 +67,11 @@ class Ref(NamedTuple):
 
 
 class Items(NamedTuple):
-    """A tuple, by its items."""
+    """A tuple, by its items; ``named``: the class of a named tuple of a library, where it is known."""
 
     items: tuple[Value, ...]
     tag: str = "items"
+    named: str = ""
 
 
 class Data(NamedTuple):

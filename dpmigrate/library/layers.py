@@ -25,7 +25,7 @@ from dpmigrate.execution.values import (
     placement_of,
     value,
 )
-from dpmigrate.library import batch_state, detection, sequence_models
+from dpmigrate.library import auxiliary, batch_state, detection, sequence_models
 from dpmigrate.library.axes import on_axis, rows_of
 from dpmigrate.library.collating import assembled, filled_out, filled_up, filling
 from dpmigrate.library.copies import copy_of
@@ -120,7 +120,8 @@ def layer_called(site: Site, made: Object) -> Value:
     plain = Site(site.m, name, site.arguments, site.node, site.frame)
     batch_state.looked_up(plain, made, name)
     if made.extra == MODEL:
-        result = sequence_models.called(plain, made) or detection.called(plain, made) or _model(plain, made)
+        result = sequence_models.called(plain, made) or detection.called(plain, made)
+        result = result or auxiliary.outputs(plain, made, _model(plain, made))
     elif name in RECURRENT:
         result = recurrent(site, made, name)
     elif name in CELLS:

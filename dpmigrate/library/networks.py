@@ -14,9 +14,9 @@ from dpmigrate.execution.values import (
     NOTHING,
     Value,
     items,
-    known,
     placement_of,
 )
+from dpmigrate.library import auxiliary
 from dpmigrate.library.axes import rows_of
 from dpmigrate.library.configs import node
 from dpmigrate.library.effects import none, same, unestablished, uniform
@@ -56,13 +56,6 @@ _GRAPH_LAYERS = (
 #: layers that keep some nodes of each graph, and how many results they have
 _CHOOSING = {"TopKPooling": 6, "SAGPooling": 6, "ASAPooling": 5}
 _GRAPH_PACKAGES = ("torch_geometric.nn", "dgl.nn.pytorch", "dgl.nn")
-
-
-def with_auxiliary(site: Site) -> Value:
-    """``inception_v3(aux_logits=False)``: by default it gives a second output while it trains."""
-    if known(site.arguments.keywords.get("aux_logits", NOTHING)) is False:
-        return library_network(site)
-    return site.unknown("how many outputs the network has, which aux_logits says")
 
 
 def pooled(site: Site) -> Value:
@@ -205,7 +198,7 @@ def pattern(name: str) -> Row | None:
     if head.startswith("torchvision.models.segmentation") and word.islower():
         return Row(name, library_model, source=_VISION)  # a dictionary of rows
     if head.startswith("torchvision.models") and word in _AUXILIARY:
-        return Row(name, with_auxiliary, source=_VISION)
+        return Row(name, auxiliary.network, source=_VISION)
     if _network(head, word):
         return Row(name, classifier if head.startswith("torchvision.models") else library_network, source=_source(head))
     if head.startswith("timm.scheduler") and "scheduler" in word.lower():

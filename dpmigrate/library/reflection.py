@@ -29,6 +29,7 @@ from dpmigrate.library.effects import uniform
 from dpmigrate.library.layer_table import derives
 from dpmigrate.library.module_tree import MODULES
 from dpmigrate.library.public_attributes import BASES_BY_NAME
+from dpmigrate.library.results import fields_of, tuple_class
 from dpmigrate.library.sites import Row, Site
 
 _DOC = "https://docs.python.org/3/library/functions.html"
@@ -185,10 +186,14 @@ def _is(site: Site, atom: object, cls: object) -> bool | None:
     name = cls.name if isinstance(cls, Foreign) else ""
     made = site.m.object(atom) if isinstance(atom, Ref) else None
     wanted = site.m.object(cls) if isinstance(cls, Ref) else None
+    if named := tuple_class(name):
+        return _is_named(atom, named)
     if made is not None and made.kind in _LITERALS and name.startswith("builtins."):
         return name == f"builtins.{made.kind}"
     if isinstance(atom, Items) and name.startswith("builtins."):
         return name == "builtins.tuple"
+    if isinstance(atom, Items) and name == "torch.Tensor":
+        return False
     if isinstance(atom, Const) and name.startswith("builtins."):
         return name == f"builtins.{atom.type}" or (atom.type == "bool" and name == "builtins.int")
     if isinstance(atom, Data):
@@ -213,6 +218,13 @@ def _is(site: Site, atom: object, cls: object) -> bool | None:
             return True if name in ("torch.nn.Module",) else None
         return False if made.kind in ("instance", "module", "wrapper") and kinds else None
     return None
+
+
+def _is_named(atom: object, named: str) -> bool | None:
+    """Whether an atom is a named tuple of a library; tuples whose class is not known may be one."""
+    if isinstance(atom, Items):
+        return atom.named == named if atom.named or len(atom.items) != len(fields_of(named)) else None
+    return False if isinstance(atom, Const) or (isinstance(atom, Data) and atom.kind == "tensor") else None
 
 
 def is_subclass(site: Site) -> Value:
@@ -276,7 +288,7 @@ def _class(site: Site, atom: Atom) -> Value:
         plain = made.kind in _LITERALS and made.name == made.kind
         return value(Ref(cls.number)) if cls is not None else value(Foreign(f"builtins.{made.kind}")) if plain else NOTHING
     if isinstance(atom, Items):
-        return value(Foreign("builtins.tuple"))
+        return value(Foreign("builtins.tuple")) if not atom.named else NOTHING
     if isinstance(atom, Const) and atom.value is not None:
         return value(Foreign(f"builtins.{atom.type}"))
     return value(Foreign("torch.Tensor")) if isinstance(atom, Data) and atom.kind == "tensor" else NOTHING

@@ -19,8 +19,28 @@ _PLACES = {
 }  # fmt: skip
 
 
+#: named tuples of torchvision, by their classes
+INCEPTION, GOOGLENET = (
+    "torchvision.models.inception.InceptionOutputs", "torchvision.models.googlenet.GoogLeNetOutputs",
+)  # fmt: skip
+_FIELDS = {INCEPTION: ("logits", "aux_logits"), GOOGLENET: ("logits", "aux_logits2", "aux_logits1")}
+
+
+def fields_of(named: str) -> tuple[str, ...]:
+    """The names of the items of such a tuple."""
+    return _FIELDS.get(named, ())
+
+
+def tuple_class(name: str) -> str:
+    """The class that a name of torchvision means, if it is one of these: ``models.InceptionOutputs``."""
+    word = name.rpartition(".")[2].removeprefix("_")
+    return next((c for c in _FIELDS if name.startswith("torchvision.models.") and c.endswith(f".{word}")), "")
+
+
 def field_of(result: Items, name: str) -> Value | None:
     """A field of a tuple; None where its name is not one of torch's."""
+    if name in fields_of(result.named):
+        return result.items[fields_of(result.named).index(name)]
     place = _PLACES.get((len(result.items), name))
     return result.items[place] if place is not None else None
 

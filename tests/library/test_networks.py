@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dpmigrate.execution import placements
-from dpmigrate.execution.values import Data
+from dpmigrate.execution.values import Data, const
 from tests.execution.paper import executed, held, lines, placed
 
 BEFORE = """\
@@ -163,19 +163,21 @@ def test_losses_are_what_they_reduce_to(text: str, wanted: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "torchvision.models.inception_v3()",
-        "torchvision.models.googlenet(aux_logits=True)",
+        "torchvision.models.inception_v3(aux_logits=name)",
+        "torchvision.models.googlenet(weights=name)",
+        "torchvision.models.GoogLeNet(10, **options)",
         "smp.encoders.get_encoder('a')",
     ],
 )
 def test_what_gives_something_else_is_no_network(text: str) -> None:
-    assert found(f"m = {text}\nx = m(a)") == "unknown"
+    before = "name, options = input(), json.loads(input())\n"
+    assert found(f"import json\n{before}m = {text}\nx = m(a)") == "unknown"
 
 
 @pytest.mark.parametrize(
     "given",
     [
-        "'pytorch/vision', 'inception_v3'",
+        "'pytorch/vision', 'inception_v3', aux_logits=name",
         "'pytorch/vision', 'raft_large'",
         "'pytorch/vision', name",
         "'snakers4/silero-vad', 'silero_vad'",
@@ -263,3 +265,67 @@ def test_the_axes_of_what_a_classifier_gives(text: str, axes: int | None) -> Non
     (given,) = held(executed(f"{BEFORE}from others import unknown\n{text}\nx = m(a)"), "x")
     assert isinstance(given, Data) and given.placement == placements.rows()
     assert given.axes == axes
+
+
+_AUXILIARY = """
+inception = torchvision.models.inception
+Outputs = inception.InceptionOutputs
+which = bool(input())
+"""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x, y = torchvision.models.inception_v3(weights='DEFAULT')(a)",
+        "x = torchvision.models.inception_v3(True, aux_logits=True)(a).aux_logits",
+        "x = torch.hub.load('pytorch/vision', 'inception_v3', pretrained=True)(a)[1]",
+        "x, y, z = torchvision.models.googlenet()(a)",
+        "x = torchvision.models.GoogLeNet(10)(a).aux_logits1",
+        "x = torchvision.models.googlenet(weights='DEFAULT')(a)",
+        "m = inception.Inception3(10)\nm.eval()\nx = m(a)",
+        "m = inception.Inception3(10, False)\nx = m(a)",
+        "m = torchvision.models.inception_v3()\nm.aux_logits = False\nx = m(a)",
+        "m = torchvision.models.inception_v3()\nm.AuxLogits.fc = torch.nn.Linear(768, 5)\nx, y = m(a)",
+        "m = torchvision.models.inception_v3().train(which)\nx = m(a)\nif isinstance(x, Outputs):\n    x, y = x",
+        "m = torchvision.models.inception_v3().train(which)\nx = m(a)\nx = x.logits if isinstance(x, Outputs) else x",
+        "m = torchvision.models.inception_v3().train(which)\nx = m(a)\nif isinstance(x, tuple):\n    x = x[0]",
+        "m = torchvision.models.inception_v3().train(which)\nx = m(a)\nx = x if isinstance(x, torch.Tensor) else x[0]",
+        "m = torchvision.models.inception_v3() if which else timm.create_model('a')\nx = m(a)\nif isinstance(x, Outputs):\n    x, y = x",
+    ],
+)
+def test_a_network_that_trains_gives_further_outputs(text: str) -> None:
+    assert found(_AUXILIARY + text) == "rows(axis 0)"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x = torchvision.models.inception_v3()(a).mean()",
+        "m = torchvision.models.inception_v3()\nm.AuxLogits = None\nx = m(a)",
+    ],
+)
+def test_outputs_of_which_the_number_is_not_known(text: str) -> None:
+    assert found(_AUXILIARY + text) == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("asked", "answer"),
+    [
+        ("isinstance(out, Outputs)", True),
+        ("isinstance(out, tuple)", True),
+        ("isinstance(out, torch.Tensor)", False),
+        ("isinstance(out[0], Outputs)", False),
+        ("isinstance(out, torchvision.models.googlenet.GoogLeNetOutputs)", False),
+        ("isinstance(out, torchvision.models.InceptionOutputs)", True),
+        ("isinstance((a, b, a), Outputs)", False),
+    ],
+)
+def test_such_a_tuple_is_of_its_class(asked: str, answer: bool) -> None:
+    text = f"{_AUXILIARY}out = torchvision.models.inception_v3()(a)\nx = {asked}\n"
+    assert held(executed(BEFORE + text), "x") == const(answer)
+
+
+@pytest.mark.parametrize("asked", ["isinstance((a, b), Outputs)", "isinstance(timm.create_model('a')(a), Outputs)"])
+def test_another_tuple_may_be_of_that_class(asked: str) -> None:
+    assert held(executed(f"{BEFORE}{_AUXILIARY}x = {asked}\n"), "x") not in (const(True), const(False))
