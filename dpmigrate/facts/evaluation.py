@@ -75,7 +75,7 @@ def _evaluation(script: Script, loop: BatchLoop) -> Evaluation:
     count = script.counting(loop)
     may_have_buffers = bool(script.buffers)
     why = _why_whole(script.roles, count, may_have_buffers)
-    models = tuple(evaluated_models(script.roles, loop)) if may_have_buffers else ()
+    models = (*evaluated_models(script.roles, loop), *_beside(script, loop)) if may_have_buffers else ()
     if why is not None:
         return Evaluation(loop, Way.WHOLE, why, of_training, synchronised=models if reached_together(script.roles, loop.node) else ())
     tables = [f.name for f in count.filled if f.how is Fills.TABLE]
@@ -132,6 +132,19 @@ def evaluated_models(roles: Roles, loop: BatchLoop) -> list[str]:
     """The wrapped models that the loop itself calls, by what they are called before it."""
     called = (p.model for p in roles.forwards if roles.names.is_inside(p.call, loop.node) and _parallel(roles, p.model))
     return list({ast.unparse(_before(roles, model, loop)): None for model in called})
+
+
+def _beside(script: Script, loop: BatchLoop) -> list[str]:
+    """The modules that the loop itself calls and that no wrapper holds, but that have kept statistics of each rank's batches: a frozen backbone that is left
+    in training mode, a teacher, a loss with BatchNorm.
+    """
+    roles, kept = script.roles, script.executed.normalising
+    found = []
+    for call in (c for c in roles.calls if kept and roles.names.is_inside(c, loop.node) and isinstance(c.func, ast.Name | ast.Attribute)):
+        made = {(v.node.lineno, v.node.col_offset) for v in script.values.eval(call.func) if isinstance(v.node, ast.Call)}
+        if made & kept and not roles.model_vals(call.func):
+            found.append(ast.unparse(_before(roles, call.func, loop)))
+    return list(dict.fromkeys(found))
 
 
 def _parallel(roles: Roles, model: ast.expr) -> bool:

@@ -23,6 +23,7 @@ from dpmigrate.facts.phases import Phases
 from dpmigrate.facts.roles import Roles
 from dpmigrate.judge import (
     MOVED_BATCH,
+    OF_LAYER,
     PASSED_IN,
     UNPACKED,
     Lies,
@@ -79,6 +80,13 @@ class Executed:
             begun = any(n is not None and any(_covers(one, span(n)) for one in inside) for n in ways)
             (theirs if begun else others).update(a.object for a in e.values["loader"] if isinstance(a, Ref))
         return result.trace.ended is None and bool(theirs) and not theirs & others
+
+    @cached_property
+    def normalising(self) -> frozenset[Place]:
+        """Where modules are made that are in training mode when they are given batches, and then keep running statistics of them: trained or not."""
+        result = before(self._program)
+        called = (o for e in result.trace.of(OF_LAYER) for o in result.objects(e.values["module"]))
+        return frozenset(_place(o.node) for o in called if o.node is not None)
 
     def holds(self, made: Place, optimizer: Place) -> bool:
         """Whether the modules that are made at a place hold all that the optimizers made at another one get."""

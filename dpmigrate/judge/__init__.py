@@ -55,6 +55,7 @@ from dpmigrate.judge.buffers import Own
 from dpmigrate.judge.file_calls import SAVES, writes_by_mode
 from dpmigrate.judge.left_on_cpu import MOVED_BATCH, PASSED_IN, UNPACKED, all_moved, some_moved, tensor_on_cpu
 from dpmigrate.judge.lying import span
+from dpmigrate.judge.notes import OF_LAYER
 from dpmigrate.judge.shared_files import asked_before_writing, asked_early, written_anew, written_by_all
 from dpmigrate.judge.steering import Lies, all_lies, settled_lies, steering
 from dpmigrate.judge.trial import Fault, Trial, before, executed
@@ -184,6 +185,7 @@ __all__ = [
     "APART",
     "COUPLED",
     "MOVED_BATCH",
+    "OF_LAYER",
     "PASSED_IN",
     "SAVES",
     "TOTALS",

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
+from textwrap import shorten
 
 from dpmigrate.execution.engine import Execution
 from dpmigrate.execution.objects import Object
 from dpmigrate.execution.values import NOTHING, const, known
 from dpmigrate.judge.batch_norms import layers, of_one_value
-from dpmigrate.judge.notes import CALLED, SYNCHRONISED
+from dpmigrate.judge.notes import CALLED, OF_LAYER, SYNCHRONISED
 from dpmigrate.judge.trial import Trial
 from dpmigrate.library.environment import SET
 
@@ -17,6 +19,7 @@ def sentences(trial: Trial) -> Iterator[str]:
     """That BatchNorm takes other statistics, where a trained model has it, or may have it, and was
     given whole batches before.
     """
+    yield from _unwrapped(trial)
     wrappers = set(_wrappers(trial.result)) if trial.divided else set()
     found = layers(trial.result, wrappers)
     if not found or not (trial.original is None or _whole_batches(trial.original)):
@@ -31,6 +34,21 @@ def sentences(trial: Trial) -> Iterator[str]:
         "other numbers than on one GPU; --sync-bn keeps them (on GPUs)."
         + (f" With one sample it fails after {behind}: {_remedy(dropping)}." if flat else "")
     )
+
+
+def _unwrapped(trial: Trial) -> Iterator[str]:
+    """That layers of a module which no wrapper holds do so, too: a frozen backbone, a teacher, a loss. SyncBatchNorm is made of those in wrappers alone."""
+    if not trial.divided or not (trial.original is None or _whole_batches(trial.original, OF_LAYER)):
+        return
+    apart = (e for e in trial.result.trace.of(OF_LAYER) if e.values["own"] == const(True))
+    called = [o for e in apart for o in trial.result.objects(e.values["module"])]
+    for node in dict.fromkeys(o.node for o in called):
+        made = shorten(ast.unparse(node), 60, placeholder=" …") if isinstance(node, ast.Call) else "a module"
+        yield (
+            f"The BatchNorm of {made} ({trial.line(node)}), which is not wrapped and is in train() mode while it is given training batches, takes its "
+            "statistics from a rank's part of each: other numbers than on one GPU, and --sync-bn does not reach it. If it is frozen for good, "
+            "call eval() on it; else nn.SyncBatchNorm.convert_sync_batchnorm keeps them (on GPUs)."
+        )
 
 
 def _remedy(dropping: bool) -> str:
@@ -49,11 +67,11 @@ def _wrappers(result: Execution) -> Iterator[int]:
                 yield made.number
 
 
-def _whole_batches(original: Execution) -> bool:
+def _whole_batches(original: Execution, kind: str = CALLED) -> bool:
     """Whether the original gave whole batches to a model that normalises: one that was not in
     DataParallel, or in one of a single GPU. Of unseen code it is not known whether it is called.
     """
-    events = original.trace.of(CALLED)
+    events = original.trace.of(kind)
     called = [made for event in events for made in original.objects(event.values["module"])]
     whole = [made for made in called if not divides(original, made)]
     return len(whole) == len(called) or any(layers(original, {made.number}) for made in whole)

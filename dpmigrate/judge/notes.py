@@ -34,6 +34,8 @@ SYNCHRONISED = ("wrap", "DistributedDataParallel")
 COMPLETED = ("wrap",)
 #: a field of a wrapper: whether the running statistics of its model are each rank's own
 STATISTICS = "mode judge statistics"
+#: the same of a module, and its parts, that no wrapper holds; the event of a pass in which they become so
+OF_LAYER = "mode judge statistics of a layer"
 #: a field of the process: the paths of files that rank 0 may still be writing
 WRITTEN = (PROCESS, "judge written")
 #: files that all ranks have read since they met, without NONE where that is certain

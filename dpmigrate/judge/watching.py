@@ -25,10 +25,12 @@ from dpmigrate.execution.values import (
     Unbound,
     Value,
     const,
+    data,
     unknown,
     value,
 )
 from dpmigrate.judge import left_on_cpu
+from dpmigrate.judge.batch_norms import layers
 from dpmigrate.judge.given import foreign, given
 from dpmigrate.judge.notes import (
     AUTOCAST,
@@ -41,6 +43,7 @@ from dpmigrate.judge.notes import (
     GROUP,
     INSIDE,
     LAST_EPOCH,
+    OF_LAYER,
     OUTSIDE,
     OWN_RANKS,
     REPORTED,
@@ -121,6 +124,9 @@ class Watching(Tables):
             for number in wrappers(m):
                 if told & {number, *owned(m, number)}:
                     m.heap.write((number, STATISTICS), const(False))
+            for number in {n for top in told for n in owned(m, top)}:
+                if m.heap.read((number, OF_LAYER)):
+                    m.heap.write((number, OF_LAYER), const(False))
         elif word == "clean_keys":
             m.event("judge cleaned", node, frame, given=arguments.joined())
         elif word == "next_epoch":
@@ -166,6 +172,7 @@ class Watching(Tables):
         else:
             given = Site(cast("Execution", m), "", arguments, node, frame).flat(arguments.joined())
             m.event("judge bare", node, frame, module=value(Ref(made.number)), given=given)
+            _kept_of_part(m, made, given, node, frame)
         mode = m.heap.read((made.number, "mode training")) or const(True)
         if const(True)[0] in mode and m.heap.read(GRAD) != const(False):
             m.event(CALLED, node, frame, module=value(Ref(made.number)))
@@ -267,10 +274,30 @@ def _evaluated(
         return NOTHING
     parts = {made.number, *owned(m, made.number)}
     own = [m.heap.read((n, STATISTICS)) or NOTHING for n in wrappers(m) if parts & owned(m, n)]
+    own += [kept for n in sorted(parts) if (kept := m.heap.read((n, OF_LAYER)))]
     if own:
         given = Site(cast("Execution", m), "", arguments, node, frame).flat(arguments.joined())
         m.event("judge statistics", node, frame, given=given, own=join(*own))
     return join(*own)
+
+
+def _kept_of_part(m: Machine, made: Object, given: Value, node: ast.AST, frame: Frame) -> None:
+    """A module that no wrapper holds is called while it trains (a frozen backbone, a teacher, a
+    loss): DDP copies its running statistics to nobody, and they become those of the rank's part.
+    """
+    if const(True)[0] not in (m.heap.read((made.number, "mode training")) or const(True)):
+        return
+    batches = [d for d in data(given) if d.sources]
+    if not batches:
+        return
+    held = {n for number in wrappers(m) for n in owned(m, number)}
+    parts = owned(m, made.number)
+    if parts & held or not any(known for _, known in layers(cast("Execution", m), {made.number})):
+        return
+    own = any(d.placement.kind not in placements.EQUAL for d in batches)
+    for number in parts if own else ():
+        m.heap.write((number, OF_LAYER), const(True))
+    m.event(OF_LAYER, node, frame, module=value(Ref(made.number)), own=const(own))
 
 
 def _by_own_statistics(d: Data, node: ast.AST) -> Data:
