@@ -2,10 +2,11 @@
 
 ## What it finds
 `model.fc`, `model.state_dict()`, `model.load_state_dict(…)`, `model.config` and methods of the model's own, `model[0]`, `len(model)`,
-`getattr(model, "fc")` and `getattr(model, "_orig_mod", model)`, where `model` is the wrapper.
+`getattr(model, "fc")` and `getattr(model, "_orig_mod", model)`, `setattr(model, "alpha", 2)`, `delattr` and `vars(model)`, where `model` is the wrapper.
 
 ## Why it matters
-The wrapper has no attributes of the model: AttributeError. Its `state_dict` has keys with a `module.` prefix that a model without wrapper cannot load.
+The wrapper has no attributes of the model: AttributeError; what is set on it, the model inside never sees.
+Its `state_dict` has keys with a `module.` prefix that a model without wrapper cannot load.
 
 ## Example
 ```python
@@ -40,6 +41,9 @@ from dpmigrate.rules._edits import bare
 #: what the wrapper answers as the model does
 _BOTH = SETTINGS | MOVES | FLOATS | {"parameters", "training", "module", "no_sync", "forward"}
 
+#: builtins that are given the model and look at, or change, what it holds
+_ASK = frozenset(f"?.{name}" for name in ("len", "list", "iter", "enumerate", "getattr", "hasattr", "setattr", "delattr", "vars", "dir"))
+
 
 @rule("DPM107", severity=Severity.ERROR, fix=Fix.SAFE, core=True)
 def attribute_behind_wrapper(script: Script) -> Iterator[Hit]:
@@ -69,12 +73,12 @@ def attribute_behind_wrapper(script: Script) -> Iterator[Hit]:
 
 
 def _behind(script: Script, node: ast.AST) -> Iterator[ast.expr]:
-    """The model of ``model.x``, ``model[0]``, ``for layer in model`` and ``len(model)``."""
+    """The model of ``model.x``, ``model[0]``, ``for layer in model``, ``len(model)`` and ``setattr(model, name, value)``."""
     if isinstance(node, ast.Subscript) or (isinstance(node, ast.Attribute) and node.attr not in _BOTH):
         yield node.value
     elif isinstance(node, ast.For | ast.comprehension):
         yield node.iter
-    elif isinstance(node, ast.Call) and script.names.dotted(node.func) in ("?.len", "?.list", "?.iter", "?.enumerate", "?.getattr", "?.hasattr") and node.args:
+    elif isinstance(node, ast.Call) and script.names.dotted(node.func) in _ASK and node.args:
         asked = node.args[1].value if len(node.args) > 1 and isinstance(node.args[1], ast.Constant) else None
         if asked not in _BOTH:
             yield node.args[0]

@@ -211,3 +211,16 @@ def test_a_function_that_goes_down_a_model_meets_its_parts_too() -> None:
 def test_a_function_that_does_not_go_down_has_the_wrapper() -> None:
     defs = "def parts(net):\n    return [c for c in net.children()]"
     assert "net.module.children()" in whole(defs=defs, epoch_end="print(parts(model))")
+
+
+@pytest.mark.parametrize(
+    ("end", "changed"),
+    [
+        ('setattr(model, "temperature", 2.0)', 'setattr(model.module, "temperature", 2.0)'),
+        ('vars(model)["temperature"] = 2.0', 'vars(model.module)["temperature"] = 2.0'),
+        ('delattr(model, "temperature")', 'delattr(model.module, "temperature")'),
+        ('name = input()\nsetattr(model, name, 2.0)', "setattr(model.module, name, 2.0)"),
+    ],
+)
+def test_what_is_set_by_name(end: str, changed: str) -> None:
+    assert changed in whole(end=end)
