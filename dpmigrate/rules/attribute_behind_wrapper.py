@@ -26,7 +26,7 @@ one that holds the wrapper (`trainer.model.state_dict()` in a hook), and in a fi
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 from dpmigrate.edit import Wrap
 from dpmigrate.facts.library import FLOATS, MOVES, SETTINGS
@@ -50,11 +50,14 @@ def attribute_behind_wrapper(script: Script) -> Iterator[Hit]:
     roles = script.roles
     held = {w.target.rpartition(".")[2] for w in script.wraps.wraps if "." in w.target}
     detours = {id(n) for p in roles.detours for n in walk(p.call.func)}
+    # with train() and eval() both have the same; what the program sets by itself is the model's
+    sets = any(isinstance(n, ast.Attribute) and n.attr == "training" and isinstance(n.ctx, ast.Store) for n in script.names.nodes)
+    both = _BOTH - {"training"} if sets else _BOTH
     saved = {state.func for state, _, _ in saved_on_cpu(roles)}  # of DPM110, which takes the model's own state
     for node in script.names.nodes:
         if roles.inside_module(node) or id(node) in detours or node in saved:
             continue
-        for value in _behind(script, node):
+        for value in _behind(script, node, both):
             keys = isinstance(node, ast.Attribute) and node.attr in ("state_dict", "load_state_dict")
             if isinstance(node, ast.Attribute) and node.attr == "__class__" and script.from_data_parallel:
                 continue  # it was a wrapper's class before
@@ -72,13 +75,13 @@ def attribute_behind_wrapper(script: Script) -> Iterator[Hit]:
                 yield Hit(place, f"{script.text(place)} {what}", tuple(edits))
 
 
-def _behind(script: Script, node: ast.AST) -> Iterator[ast.expr]:
-    """The model of ``model.x``, ``model[0]``, ``for layer in model``, ``len(model)`` and ``setattr(model, name, value)``."""
-    if isinstance(node, ast.Subscript) or (isinstance(node, ast.Attribute) and node.attr not in _BOTH):
+def _behind(script: Script, node: ast.AST, both: Container[str]) -> Iterator[ast.expr]:
+    """The model of ``model.x``, ``model[0]``, ``for layer in model``, ``len(model)`` and ``setattr(model, name, value)``, but for what is on ``both``."""
+    if isinstance(node, ast.Subscript) or (isinstance(node, ast.Attribute) and node.attr not in both):
         yield node.value
     elif isinstance(node, ast.For | ast.comprehension):
         yield node.iter
     elif isinstance(node, ast.Call) and script.names.dotted(node.func) in _ASK and node.args:
         asked = node.args[1].value if len(node.args) > 1 and isinstance(node.args[1], ast.Constant) else None
-        if asked not in _BOTH:
+        if asked not in both:
             yield node.args[0]
