@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from dpmigrate.facts.library import FLOATS, MOVES, PROGRESS
+from dpmigrate.facts.library import CALLED_BARS, FLOATS, MOVES, PROGRESS
 from dpmigrate.facts.names import FunctionNode, Names
 from dpmigrate.facts.nodes import walk
 
@@ -39,7 +39,17 @@ def through(names: Names, node: ast.AST, words: frozenset[str] = TRANSPARENT) ->
     """What a call hands on for iteration, also one that is named on the way (``(bar := tqdm(loader))``); None for any other expression."""
     if isinstance(node, ast.NamedExpr):
         return node.value
-    return gone_through(node) if isinstance(node, ast.Call) and names.word(node.func) in words else None
+    if not isinstance(node, ast.Call):
+        return None
+    return gone_through(node) if names.word(node.func) in words or _is_called_bar(names, node.func) else None
+
+
+def _is_called_bar(names: Names, func: ast.expr) -> bool:
+    """Whether what is called is a bar that was made before, and shows what it is called with: ``bar(loader)``, ``ProgressBar(max_value=9)(loader)``."""
+    made: list[ast.AST | None] = [func]
+    if isinstance(func, ast.Name) and func in names.scope_of:
+        made = [b.value if b.how == "assign" and not b.path else None for b in names.bindings(names.scope_of[func], func.id)]
+    return bool(made) and all(isinstance(m, ast.Call) and names.dotted(m.func) in CALLED_BARS for m in made)
 
 
 class Definitions:

@@ -24,6 +24,8 @@ SHOWING = frozenset({"print", "format", "info", "debug", "warning", "write", "se
 PROGRESS = frozenset(
     {*("tqdm", "tqdm_notebook", "notebook_tqdm", "track", "ProgressBar", "progressbar"), *("progress_bar", "master_bar", "alive_it", "prog_bar")}
 )
+#: classes of bars that are called with what they show: ``bar = ProgressBar(max_value=9)``, then ``for batch in bar(loader)``
+CALLED_BARS = frozenset(f"progressbar.{module}{name}" for module in ("", "bar.") for name in ("ProgressBar", "DataTransferBar"))
 
 # ---------------------------------------------------------------------- time and chance (time, datetime, timeit, random, numpy.random)
 #: what each process asks for itself, at another time

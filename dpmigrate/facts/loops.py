@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from dpmigrate.facts.cut_lengths import by_length
 from dpmigrate.facts.cuts import cut_beside, cuts
-from dpmigrate.facts.definitions import TRANSPARENT, gone_through, through
+from dpmigrate.facts.definitions import gone_through, through
 from dpmigrate.facts.looked import looked_at, measured
 from dpmigrate.facts.names import FunctionNode, Loop, Names, position
 from dpmigrate.facts.names import last as last
@@ -225,7 +225,7 @@ def _shows_itself(names: Names, value: ast.expr, own: str) -> bool:
 def _hands_over(roles: Roles, value: ast.AST | None) -> bool:
     if not isinstance(value, ast.Call) or gone_through(value) is None:
         return False
-    return roles.names.word(value.func) in TRANSPARENT or roles.values.returned.handed_on(value) is not None
+    return through(roles.names, value) is not None or roles.values.returned.handed_on(value) is not None
 
 
 def _hands_on(roles: Roles, node: ast.For | ast.AsyncFor) -> bool:

@@ -13,11 +13,15 @@ from dpmigrate.library.natures import CLOCK
 from dpmigrate.library.sites import Row, Site, methods
 
 _TQDM = "https://tqdm.github.io/"
+_PROGRESSBAR = "https://progressbar-2.readthedocs.io/en/latest/progressbar.bar.html"
 
 
 def bar(site: Site) -> Value:
     """``tqdm(iterable)``: the elements of what it goes over, with methods of a bar."""
-    source = site.get(0, "iterable")
+    return _bar_over(site, site.get(0, "iterable"))
+
+
+def _bar_over(site: Site, source: Value | None) -> Value:
     made = site.made("bar", extra=1)
     if source is not None:
         site.m.heap.write((made.number, "source 0"), source)
@@ -30,6 +34,18 @@ def bar_range(site: Site) -> Value:
     made = site.made("bar", extra=0)
     site.m.heap.write((made.number, LENGTH), site.get(0) or SETTING)
     return value(Ref(made.number))
+
+
+def bar_to_be_called(site: Site) -> Value:
+    """``ProgressBar(max_value=n)``: it goes over nothing until it is called with what it shows."""
+    return value(Ref(site.made("bar", extra=0).number))
+
+
+def bar_called(site: Site) -> Value:
+    """``bar(loader)``: a bar that shows another iterable from now on. The library gives the same
+    object again; here it is a new one, so that what the first was called with is not mixed in.
+    """
+    return _bar_over(site, site.get(1, "iterable"))
 
 
 def bar_elements(site: Site) -> Value:
@@ -104,6 +120,13 @@ pyprind.prog_percent tqdm.gui.tqdm barbar.Bar
 """, bar, source=_TQDM),
     Row("tqdm.trange tqdm.auto.trange tqdm.notebook.trange tqdm.tnrange", bar_range, source=_TQDM),
     Row("tqdm.tqdm.write tqdm.write", shown, source=_TQDM),
+    Row("""
+progressbar.ProgressBar progressbar.bar.ProgressBar progressbar.DataTransferBar
+progressbar.bar.DataTransferBar
+""", bar_to_be_called, source=_PROGRESSBAR),
+    Row("<bar>.__call__", bar_called, source=_PROGRESSBAR),
+    Row(methods("bar", "start"), same, source=_PROGRESSBAR),
+    Row(methods("bar", "finish increment"), shown, source=_PROGRESSBAR),
     Row("<bar>.__iter__", bar_elements, source=_TQDM),
     Row("<bar>.__enter__", same, source=_TQDM),
     Row("<bar>.__exit__", none, source=_TQDM),
