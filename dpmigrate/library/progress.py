@@ -45,7 +45,10 @@ def bar_called(site: Site) -> Value:
     """``bar(loader)``: a bar that shows another iterable from now on. The library gives the same
     object again; here it is a new one, so that what the first was called with is not mixed in.
     """
-    return _bar_over(site, site.get(1, "iterable"))
+    source = site.get(1, "iterable")
+    if source is not None and site.object is not None:  # ``bar(loader)``, then ``for x in bar``
+        site.m.heap.write((site.object.number, "source 0"), source)
+    return _bar_over(site, source)
 
 
 def bar_elements(site: Site) -> Value:
