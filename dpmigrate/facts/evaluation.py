@@ -135,12 +135,14 @@ def evaluated_models(roles: Roles, loop: BatchLoop) -> list[str]:
 
 
 def _beside(script: Script, loop: BatchLoop) -> list[str]:
-    """The modules that the loop itself calls and that no wrapper holds, but that have kept statistics of each rank's batches: a frozen backbone that is left
+    """The modules that the loop itself calls and that no wrapper holds, but that have kept statistics of each rank's batches before: a frozen backbone that is left
     in training mode, a teacher, a loss with BatchNorm.
     """
-    roles, kept = script.roles, script.executed.normalising
-    found = []
-    for call in (c for c in roles.calls if kept and roles.names.is_inside(c, loop.node) and isinstance(c.func, ast.Name | ast.Attribute)):
+    roles, found = script.roles, []
+    own = [c for c in roles.calls if roles.names.is_inside(c, loop.node)]
+    places = {(c.lineno, c.col_offset) for c in own}
+    kept = {made for made, called in script.executed.normalising if called not in places}
+    for call in (c for c in own if kept and isinstance(c.func, ast.Name | ast.Attribute)):
         made = {(v.node.lineno, v.node.col_offset) for v in script.values.eval(call.func) if isinstance(v.node, ast.Call)}
         if made & kept and not roles.model_vals(call.func):
             found.append(ast.unparse(_before(roles, call.func, loop)))

@@ -82,11 +82,13 @@ class Executed:
         return result.trace.ended is None and bool(theirs) and not theirs & others
 
     @cached_property
-    def normalising(self) -> frozenset[Place]:
-        """Where modules are made that are in training mode when they are given batches, and then keep running statistics of them: trained or not."""
+    def normalising(self) -> frozenset[tuple[Place, Place]]:
+        """Where modules are made that are in training mode when they are given batches, and then keep running statistics of them, trained or not; and where
+        they are called so.
+        """
         result = before(self._program)
-        called = (o for e in result.trace.of(OF_LAYER) for o in result.objects(e.values["module"]))
-        return frozenset(_place(o.node) for o in called if o.node is not None)
+        called = ((o, e) for e in result.trace.of(OF_LAYER) for o in result.objects(e.values["module"]))
+        return frozenset((_place(o.node), _place(e.node)) for o, e in called if o.node is not None)
 
     def holds(self, made: Place, optimizer: Place) -> bool:
         """Whether the modules that are made at a place hold all that the optimizers made at another one get."""

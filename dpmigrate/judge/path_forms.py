@@ -218,12 +218,12 @@ class Forms:
         """What the calls give that lead here; where none is known, all calls of the function."""
         if context < 0:
             return [f"{{{function.name}.{name}}}"] if not self._method_of_one(function) else self._of_calls(function, name, depth)
-        calls = [(c.node, c.context) for c in self._m.trace.chain(context)[:1]]
-        found: list[str] = []
-        for call, outer in calls:
-            if isinstance(call, ast.Call) and (value := dict(arguments(function, call)).get(name)) is not None:
-                found += self._of(value, (self._index.function_of(call), outer), depth - 1)
-        return found
+        # turns of loops that are executed one by one stand between
+        call = next((c for c in self._m.trace.chain(context) if isinstance(c.node, ast.Call)), None)
+        if call is None or not isinstance(call.node, ast.Call):
+            return []
+        value = dict(arguments(function, call.node)).get(name)
+        return [] if value is None else self._of(value, (self._index.function_of(call.node), call.context), depth - 1)
 
     def _of_calls(self, function: ast.FunctionDef, name: str, depth: int) -> list[str]:
         """What the constructor of a class is given by all calls of the class."""

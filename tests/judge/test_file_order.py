@@ -31,6 +31,10 @@ class Saver:
 def write(path):
     if ddp.is_main():
         np.save(path, 3)
+def write_some(folder):
+    for i in range(3):
+        if ddp.is_main():
+            np.save(os.path.join(folder, f'{i}.npy'), i)
 def remove(path):
     if ddp.is_main():
         os.remove(path)
@@ -50,6 +54,9 @@ def _said(last: str) -> set[str]:
         ("write(os.path.join(out, 'a.npy'))", "x = read(out + '/a.npy')"),
         ("write(f'{out}/{epoch}.npy')", "x = glob.glob(os.path.join(out, '*.npy'))\nprint(len(x))"),
         ("write(f'{out}/{epoch}.npy')", "x = os.listdir(out)"),
+        ("write_some('out/parts')", "x = np.load('out/parts/1.npy')"),
+        ("write_some('out/parts')", "import torchvision\nx = torchvision.datasets.ImageFolder('out')"),
+        ("write_some(out)", "x = read(os.path.join(out, '1.npy'))"),
         ("write(f'{out}/cat/{epoch}.npy')", "import torchvision\nx = torchvision.datasets.ImageFolder(out)"),
         ("write(f'{out}/cat/{epoch}.npy')", "from torchvision.datasets import DatasetFolder\nx = DatasetFolder(root=out, loader=np.load)"),
         ("write(f'{out}/{epoch}.npy')", "for n in os.listdir(out):\n    x = np.load(os.path.join(out, n))"),
