@@ -135,8 +135,8 @@ def evaluated_models(roles: Roles, loop: BatchLoop) -> list[str]:
 
 
 def _beside(script: Script, loop: BatchLoop) -> list[str]:
-    """The modules that the loop itself calls and that no wrapper holds, but that have kept statistics of each rank's batches before: a frozen backbone that is left
-    in training mode, a teacher, a loss with BatchNorm.
+    """The modules that the loop itself calls and that no wrapper holds, but that have kept statistics of each rank's batches before: a frozen backbone that is
+    left in training mode, a teacher, a loss with BatchNorm.
     """
     roles, found = script.roles, []
     own = [c for c in roles.calls if roles.names.is_inside(c, loop.node)]
