@@ -54,7 +54,7 @@ def _same(a: Value, b: Value) -> bool:
 
 def number(m: Machine, v: Value) -> Count | None:
     """The number that a value is; it may be None as well, which counts nothing."""
-    v = v if not any(a in NONE for a in v) else tuple(a for a in v if a not in NONE)
+    v = _there(v)
     if len(v) != 1:
         return None
     (atom,) = v
@@ -64,6 +64,10 @@ def number(m: Machine, v: Value) -> Count | None:
         owner = m.lengths.get(atom.word)
         return m.counted.get(owner) or Count(v, 0) if owner is not None else Count(v, 0)
     return None
+
+
+def _there(v: Value) -> Value:
+    return v if not any(a in NONE for a in v) else tuple(a for a in v if a not in NONE)
 
 
 def length_of(m: Machine, made: Object) -> Value:
@@ -77,7 +81,8 @@ def length_of(m: Machine, made: Object) -> Value:
 
 
 def as_many(m: Machine, v: Value) -> Count | None:
-    """How many items something has."""
+    """How many items something has; it may be None as well, over which no loop goes."""
+    v = _there(v)
     if len(v) != 1:
         return None
     (atom,) = v
