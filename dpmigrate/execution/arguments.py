@@ -14,7 +14,8 @@ from dpmigrate.execution.values import NOTHING, Value
 class Arguments:
     """What a call gives. ``star`` and ``stars`` are elements of ``*x`` and ``**x`` that are not
     known one by one; they may be any parameter's. ``names`` are the parameters that have a place,
-    where the function is not one of the program and they are known.
+    where the function is not one of the program and they are known. ``opened`` is the ``x`` of a ``*x`` beside
+    which no other argument has a place, where its elements are not known one by one.
     """
 
     positional: list[Value] = field(default_factory=list)
@@ -22,6 +23,7 @@ class Arguments:
     star: Value = NOTHING
     stars: Value = NOTHING
     names: tuple[str, ...] = ()
+    opened: Value = NOTHING
 
     def get(self, index: int, name: str = "") -> Value | None:
         """The argument of a parameter by its place or its name; None where it is left out. The
@@ -52,7 +54,7 @@ class Arguments:
         if names and not positional and not self.star and names[0] in keywords:
             positional = [keywords[names[0]]]
             keywords = {n: v for n, v in keywords.items() if n != names[0]}
-        return Arguments(positional, keywords, self.star, self.stars, names)
+        return Arguments(positional, keywords, self.star, self.stars, names, self.opened)
 
     def all(self) -> list[Value]:
         """Every argument, in order."""
@@ -75,6 +77,7 @@ class Arguments:
             change(self.star),
             change(self.stars),
             self.names,
+            self.opened,
         )
 
     def key(self) -> tuple[object, ...]:

@@ -98,6 +98,7 @@ class ExpressionParts(ComprehensionParts):
                 given.star = SETTING
             else:
                 given.star = join(given.star, self.taken(v, arg, frame)) or SETTING
+                given.opened = v if len(node.args) == 1 else NOTHING
         for keyword in node.keywords:
             v = self.evaluate(keyword.value, frame)
             if keyword.arg is not None:

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Sequence
 
 from dpmigrate.execution import arithmetic, counting, placements, sample_orders, samples
@@ -100,12 +99,11 @@ def _turned(site: Site) -> Value | None:
     # of which sample a tuple is may differ between ranks
     others = tuple(a for a in site.arguments.star if isinstance(a, Differs))
     alike = len({len(t.items) for t in tuples}) == 1 and len(tuples) + len(others) == len(site.arguments.star)
-    if site.arguments.positional or not alike or not isinstance(site.node, ast.Call):
+    if site.arguments.positional or not alike:
         return None
-    given = site.node.args[0] if len(site.node.args) == 1 else None
-    if not isinstance(given, ast.Starred) or not isinstance(given.value, ast.Name):
+    if not site.arguments.opened:
         return None
-    whole = site.m.objects(site.m.evaluate(given.value, site.frame))
+    whole = site.m.objects(site.arguments.opened)
     count = site.m.heap.read((whole[0].number, LENGTH)) if len(whole) == 1 else None
     columns = []
     for i, held in enumerate(zip(*(t.items for t in tuples), strict=True)):
