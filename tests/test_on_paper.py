@@ -1038,6 +1038,7 @@ if __name__ == "__main__":
     [
         ("nn.BCEWithLogitsLoss()", "out, data.y.float()", "out.numel()"),
         ("nn.MSELoss()", "input=out, target=data.y", "out.numel()"),
+        ("nn.MSELoss()", "out.view(-1), data.y", "out.view(-1).numel()"),
         ("nn.CrossEntropyLoss()", "out, data.y", "ddp.weight_of(data.y, weight=criterion.weight, ignore_index=criterion.ignore_index)"),
     ],
 )

@@ -509,6 +509,9 @@ class Script:
             perhaps = loader is not None and not made and self._perhaps_unbound(loader, repeat)
             if perhaps:  # if args.train: loader = …
                 stmt = self.names.statement(node)
+                made_for_it = self.names.statement(loop.source)  # bar = tqdm(enumerate(loader))
+                if node is loop.node and self.names.is_inside(made_for_it, repeat):
+                    stmt = made_for_it
             out.setdefault((repeat, loader, stmt if perhaps else None), EpochPlace(repeat, stmt, loader, made or perhaps, tuple(again)))
         return list(out.values())
 
@@ -516,8 +519,9 @@ class Script:
         """Whether a variable of an expression is given its values under a test alone, which a loop does not stand behind."""
         for word in {n.id for n in walk(ast.parse(text, mode="eval")) if isinstance(n, ast.Name)}:
             targets = [b.target for b in self.names.bindings(self.names.scope_of[repeat], word)]
-            tests = [{a for a in self.names.ancestors(t) if isinstance(a, ast.If) and not self.names.is_inside(repeat, a)} for t in targets]
-            if targets and all(any(not self._in_both(a, targets) for a in above) for above in tests):
+            above = [[a for a in self.names.ancestors(t) if isinstance(a, ast.If) and not is_main_guard(a)] for t in targets]
+            tests = [{a for a in some if not self.names.is_inside(repeat, a)} for some in above]
+            if targets and all(any(not self._in_both(a, targets) for a in some) for some in tests):
                 return True
         return False
 

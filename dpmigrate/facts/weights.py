@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import takewhile
 
+from dpmigrate.facts.library import LAYOUTS
 from dpmigrate.facts.names import of_self
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.roles import Roles
@@ -82,9 +83,16 @@ def of_elements(roles: Roles, call: ast.Call) -> Weighted | None:
     while isinstance(target, ast.Call) and _LIKE.fullmatch(roles.names.dotted(target.func)):  # torch.ones_like(x) has as many as x
         target = _argument(target, "input", 0)
     scores = _argument(call, "input", 0)
-    if isinstance(scores, ast.Name) and target is not None and _of_batch_object(target):
+    if scores is not None and _of_a_variable(scores) and target is not None and _of_batch_object(target):
         target = scores  # data.y of a batch of graphs may have a row for each node, or for each graph: the scores tell
     return Weighted(call, target, elements=True) if target is not None and pure(target) else None
+
+
+def _of_a_variable(node: ast.expr) -> bool:
+    """``out``, ``out.squeeze()``, ``out.view(-1)``: as many elements as the variable has."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in LAYOUTS and pure(node):
+        node = node.func.value
+    return isinstance(node, ast.Name)
 
 
 def _of_batch_object(node: ast.expr) -> bool:

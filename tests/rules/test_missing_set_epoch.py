@@ -421,3 +421,42 @@ def test_a_loader_that_may_be_gone_through_without_end() -> None:
     defs = "from itertools import repeat\n\ndef endless(given):\n    for one in repeat(given):\n        yield from one"
     text = whole(defs=defs, before="if os.environ.get('STEPS'):\n    loader = endless(loader)", step="if epoch > 1:\n    break\n" + STEP)
     assert "yield from ddp.next_epoch(one)" in text and "for x, y in ddp.next_epoch(loader):" in text and "set_epoch" not in text
+
+
+_GUARDED = """\
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+from tqdm import tqdm
+
+
+def fit(model, epochs):
+    for epoch in range(epochs):
+        bar = tqdm(enumerate(loader), total=len(loader))
+        for i, (x, y) in bar:
+            loss = nn.functional.cross_entropy(model(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            bar.set_postfix(loss=loss.item())
+
+
+{guard}:
+    loader = DataLoader(TensorDataset(torch.randn(32, 4), torch.randint(0, 2, (32,))), batch_size=8, shuffle=True)
+    net = nn.Linear(4, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    fit(net, 2)
+"""
+
+
+@pytest.mark.parametrize(
+    ("guard", "before"),
+    [
+        pytest.param("if __name__ == '__main__'", "for epoch in range(epochs):", id="where the program is started"),
+        pytest.param("import sys\nif len(sys.argv) < 3", "for epoch in range(epochs):", id="under a test, before the iterator of the bar is made"),
+    ],
+)
+def test_a_loader_of_the_module_that_a_function_reads(guard: str, before: str) -> None:
+    lines = [line.strip() for line in migrated(_GUARDED.format(guard=guard)).splitlines()]
+    place = lines.index("loader.sampler.set_epoch(epoch)")
+    assert lines[place - 1] == before and lines[place + 1].startswith("bar = ")
