@@ -42,6 +42,7 @@ class Weighted:
     inner: bool = False  # a mean over all samples, of which a function is taken
     built: bool = False  # the value is a criterion, which puts its own losses together: where it is called its weights cannot be read
     labels: str = ""  # the source of what a model of a library is given as labels, of which -100 does not count
+    spelt: ast.expr | None = None  # where the class weights are written in the program
 
 
 def of_targets(call: ast.Call, made: ast.Call | None) -> Weighted | None:
@@ -59,7 +60,8 @@ def of_targets(call: ast.Call, made: ast.Call | None) -> Weighted | None:
         classes, ignored = _argument(made, "weight", 0), _argument(made, "ignore_index", 2)
     if not all(e is None or pure(e) for e in (classes, ignored)):
         return None
-    return Weighted(call, target, ast.unparse(classes) if classes is not None else "", ast.unparse(ignored) if ignored is not None else "")
+    weight, left_out = (ast.unparse(e) if e is not None else "" for e in (classes, ignored))
+    return Weighted(call, target, weight, left_out, spelt=classes)
 
 
 def of_labels(value: ast.expr, call: ast.Call, *, next_ones: bool) -> Weighted | None:

@@ -274,7 +274,8 @@ def _evaluated(
         return NOTHING
     parts = {made.number, *owned(m, made.number)}
     own = [m.heap.read((n, STATISTICS)) or NOTHING for n in wrappers(m) if parts & owned(m, n)]
-    own += [kept for n in sorted(parts) if (kept := m.heap.read((n, OF_LAYER)))]
+    if f"{RUNTIME}setup" in m.trace.foreign:  # of the program before nothing is made alike
+        own += [kept for n in sorted(parts) if (kept := m.heap.read((n, OF_LAYER)))]
     if own:
         given = Site(cast("Execution", m), "", arguments, node, frame).flat(arguments.joined())
         m.event("judge statistics", node, frame, given=given, own=join(*own))

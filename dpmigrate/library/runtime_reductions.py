@@ -350,6 +350,14 @@ def collective(effect: Effect) -> Effect:
     return together
 
 
+def weights(site: Site) -> Value | None:
+    """``ddp.weight_of(targets, weight=…)``: the weights of the rank's targets, by class weights that are those of all ranks."""
+    classes = site.flat(site.get(1, "weight") or NOTHING)
+    if any(d.placement.kind not in placements.EQUAL and not d.whole for d in data(classes)):
+        return derivation.since(site.data(placements.PER_RANK), "class weights of the rank's own", site.node)
+    return made_of(_rows, "target of the samples", placements.SUM)(site)
+
+
 def _sum(p: Placement) -> bool:
     return p == placements.SUM or p.kind in (Kind.SIZE, Kind.ZERO)
 
@@ -376,5 +384,5 @@ ROWS = (
     row("batch_sum", collective(of_batch(placements.SUM))),
     row("batch_rows", collective(rows_of_batch)),
     row("batch_mean", collective(of_batch(placements.MEAN))),
-    row("weight_of", made_of(_rows, "target of the samples", placements.SUM)),
+    row("weight_of", weights),
 )

@@ -124,6 +124,24 @@ _OF_PART = {
 _MESSAGE = "a mean over weights or valid targets: the mean of the ranks' means is not that of the global batch"
 
 
+def _edited(script: Script, node: ast.expr) -> str:
+    """An expression that is written a second time, with what is put round its operands."""
+    wrapped = {n: t for n, t in script.shown_bent.items() if t.partition("(")[0] in _OF_PART}
+
+    def written(one: object) -> object:
+        if isinstance(one, list):
+            return [written(part) for part in one]
+        if not isinstance(one, ast.AST):
+            return one
+        made = type(one)(**{name: written(part) for name, part in ast.iter_fields(one)})
+        template = wrapped.get(one) if isinstance(one, ast.expr) else None
+        return made if template is None else ast.parse(f"{script.ddp}.{template.format(ast.unparse(made))}", mode="eval").body
+
+    found = written(node)
+    assert isinstance(found, ast.expr)
+    return ast.unparse(found)
+
+
 def _edits(script: Script, part: Weighted) -> Iterator[Edit]:
     if part.labels:
         yield Wrap(script.span(part.value), f"{script.ddp}.weighted_mean({{}}, {script.ddp}.weight_of({part.labels}))")
@@ -135,7 +153,8 @@ def _edits(script: Script, part: Weighted) -> Iterator[Edit]:
         counted = text if isinstance(part.targets, ast.Name | ast.Attribute | ast.Subscript | ast.Call) else f"({text})"
         yield Wrap(script.span(part.value), f"{script.ddp}.weighted_mean({{}}, {counted}.numel())")
     elif part.targets is not None:
-        given = [f"weight={part.classes}"] if part.classes else []
+        classes = _edited(script, part.spelt) if part.spelt is not None else part.classes
+        given = [f"weight={classes}"] if classes else []
         given += [f"ignore_index={part.ignored}"] if part.ignored else []
         weight = f"{script.ddp}.weight_of({', '.join([script.text(part.targets), *given])})"
         yield Wrap(script.span(part.value), f"{script.ddp}.weighted_mean({{}}, {weight})")
