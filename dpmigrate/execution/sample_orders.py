@@ -16,8 +16,23 @@ if TYPE_CHECKING:
 
 #: the order in which a function is given the samples of which it makes a batch
 IN_ORDER: frozenset[object] = frozenset({"as given"})
-#: how the order of samples is said that is turned round
-REVERSED = "reversed"
+#: how the order of samples is said that is turned round, and that leads back from another one
+REVERSED, BACK = "reversed", "back from"
+
+
+def given(v: Value, order: frozenset[object]) -> Value:
+    """Samples, or their places, which are in an order."""
+    return tuple(a._replace(order=order) if isinstance(a, Data) else a for a in v)
+
+
+def back(order: frozenset[object]) -> frozenset[object]:
+    """The places that lead back from an order, as those that sort the places of it do: ``_, back = order.sort()``."""
+    return frozenset({(BACK, order)})
+
+
+def put_in(v: Value, by: frozenset[object]) -> Value:
+    """Samples that are taken at places in an order of their own."""
+    return tuple(a._replace(order=_by(a.order, by)) if isinstance(a, Data) and a.order else a for a in v)
 
 
 def reordered(m: Machine, v: Value, node: ast.AST, by: object) -> Value:
@@ -49,6 +64,8 @@ def _by(order: frozenset[object], by: object) -> frozenset[object]:
     one that nothing else has.
     """
     if isinstance(by, frozenset):
+        if by == back(order):
+            return IN_ORDER
         return by if order == IN_ORDER else frozenset({(by, order)})
     if by == REVERSED and len(order) == 1 and isinstance(one := next(iter(order)), tuple) and one[0] == REVERSED:
         return frozenset(one[1])

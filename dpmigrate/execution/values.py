@@ -23,6 +23,8 @@ ONE_SAMPLE = "one sample"
 ONE, SOME, OTHERS = "one", "some", "others"
 #: since when a value is made of some of the samples of a batch, or of all of them, where it stands beside one
 SOME_TURNS = "a sum of some turns"
+#: the same where samples are put beside each other in two orders, which one process has for all samples
+TWO_ORDERS = "samples that meet in two orders"
 #: the kind of what a network whose code is not seen gives: a tensor, or several results that are unpacked
 RESULTS = "results"
 #: atoms of a tuple, those of the tuples in it counted

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dpmigrate.execution import placements
+from dpmigrate.execution import placements, sample_orders
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.joins import join
 from dpmigrate.execution.machine import Machine
@@ -131,8 +131,9 @@ def _batch(site: Site, kind: str, loader: int, axes: int | None) -> Data:
     dealt = site.m.heap.read((loader, "dealt"))
     lying = placements.UNIFORM if dealt == const(WHOLE) else placements.rows()
     origin = Origin(site.node, "batch")
+    order = sample_orders.IN_ORDER if lying.kind is Kind.ROWS else frozenset[object]()
     return Data(
-        kind, lying, "none", frozenset([loader]), frozenset(), axes, origin, dealt == const(BLOCKS)
+        kind, lying, "none", frozenset([loader]), frozenset(), axes, origin, dealt == const(BLOCKS), order=order
     )
 
 

@@ -4,18 +4,23 @@
 
 from __future__ import annotations
 
-from dpmigrate.execution import sample_orders, samples
+from dpmigrate.execution import placements, sample_orders, samples
 from dpmigrate.execution.divergence import in_no_order
+from dpmigrate.execution.objects import LENGTH, Object
 from dpmigrate.execution.values import (
+    OTHERS,
     Const,
+    Data,
+    Origin,
     Ref,
     Value,
+    data,
     items,
     value,
 )
 from dpmigrate.library.collating import is_put_together
 from dpmigrate.library.iterators import counted_by
-from dpmigrate.library.sites import LEAST, Effect, Row, Site
+from dpmigrate.library.sites import DIFFERENT, LEAST, Effect, Row, Site
 from dpmigrate.library.sizes import is_shape
 
 _DOC = "https://docs.python.org/3/library/functions.html"
@@ -46,12 +51,22 @@ def collected(kind: str) -> Effect:
             elements = sample_orders.reordered(site.m, elements, site.node, by) if whole else samples.loose(site.m, elements)
         made = site.m.listed([elements], site.node, site.frame, exact=False, kind=kind)
         counted_by(site, site.m.objects(made)[0], [source])
+        if kind == "set":
+            _different_ones(site, site.m.objects(made)[0], elements)
         least = [site.m.heap.read((o.number, LEAST)) for o in site.m.objects(source)]
         if len(least) == len(source) == 1 and least[0]:
             site.m.heap.write((site.m.objects(made)[0].number, LEAST), least[0])
         return made if whole else _sorted(site, made)
 
     return effect
+
+
+def _different_ones(site: Site, made: Object, elements: Value) -> None:
+    """A set has as many items as there are different ones: of samples each rank has its own number of these."""
+    own = [d for d in data(site.flat(elements)) if d.placement.kind not in placements.EQUAL]
+    if own:
+        count = Data("number", placements.PER_RANK, sources=own[0].sources, origin=Origin(site.node, DIFFERENT, own[0].origin), whose=OTHERS)
+        site.m.heap.write((made.number, LENGTH), value(count))
 
 
 def _sorted(site: Site, made: Value) -> Value:

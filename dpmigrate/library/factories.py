@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from dpmigrate.execution import derivation, placements
+from dpmigrate.execution import derivation, placements, sample_orders
 from dpmigrate.execution.joins import join
 from dpmigrate.execution.objects import LENGTH
 from dpmigrate.execution.placements import Kind, Placement
@@ -169,6 +169,8 @@ def like(site: Site) -> Value:
     if fill and placement_of(fill).kind not in placements.EQUAL:
         p = placements.elementwise([p, placement_of(fill)])
     made = derivation.derived(site.word, p, [given], site.node, gradient="none")
+    if site.word.endswith("_like"):  # nothing of the samples is in it
+        made = sample_orders.given(made, frozenset())
     return evened(made) if site.word.removesuffix("_like") in _FILLED and _one_number([fill or NOTHING]) else made
 
 

@@ -142,8 +142,9 @@ def rows_chosen(site: Site, owner: Value, found: Data, walk: Walk) -> Value:
             or (q.kind is Kind.ROWS and q.axis == 0 and (wide == 1 or axes_of(site.flat(v)) == wide))
             for q, v in zip(others, walk.others, strict=True)
         )
-        made = p if fit else placements.PER_RANK
-        return indexed(site, owner, made, walk.axes if fit else None, *walk.others)
+        made = indexed(site, owner, p if fit else placements.PER_RANK, walk.axes if fit else None, *walk.others)
+        order = _of_places(site, own)
+        return made if order is None else sample_orders.put_in(made, order)
     kinds = {d.kind for d in data(site.flat(own))}
     lying = placement_of(site.flat(own))
     together = stand_beside(site, walk.own, walk.others)
@@ -173,10 +174,15 @@ def rows_chosen(site: Site, owner: Value, found: Data, walk: Walk) -> Value:
     _note_place(site, value(found), kind, own)
     word = SINGLE if kind == "one" else PART
     part = derivation.derived(word, placements.PER_RANK, [owner], site.node, keep_axes=False)
-    order = next((d.order for d in data(site.flat(own)) if d.order and d.order != sample_orders.IN_ORDER), None)
+    order = _of_places(site, own)
     if kind != "many" or order is None:
         return part
     return tuple(a._replace(order=order) if isinstance(a, Data) and a.order else a for a in part)  # put into that one
+
+
+def _of_places(site: Site, places: Value) -> frozenset[object] | None:
+    """The order in which samples are that are taken at places which have one of their own, as those that ``sort()`` gives."""
+    return next((d.order for d in data(site.flat(places)) if d.order and d.order != sample_orders.IN_ORDER), None)
 
 
 def _of_one_sample(site: Site, owner: Value, walk: Walk, place: Value) -> Value:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from dpmigrate.execution import derivation, placements, samples
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.joins import join
-from dpmigrate.execution.objects import ELEMENTS, Object
+from dpmigrate.execution.objects import ELEMENTS, KEYS, Object
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import (
     NOTHING,
@@ -25,7 +25,7 @@ from dpmigrate.execution.values import (
 )
 from dpmigrate.library.axes import rows_of
 from dpmigrate.library.collating import HOW_MANY
-from dpmigrate.library.sites import OF_ONE_SIZE, Row, Site, examples
+from dpmigrate.library.sites import DIFFERENT, OF_ONE_SIZE, Row, Site, examples
 from dpmigrate.library.sizes import as_many_as_all, size_of
 
 _DOC = "https://docs.python.org/3/library/functions.html"
@@ -71,7 +71,8 @@ def length(site: Site) -> Value:
             said = site.m.library.method(site.m, atom, "__len__", Arguments(), site.node, site.frame)
             of_all = _of_one(site, held) or (held if samples.all_of_batch(site.m, made) else None)
             number = _counted(site, made)
-            found.append(of_all or _samples_in(site, made) or held or said or number or SETTING)
+            different = tuple(a for a in held if isinstance(a, Data) and any(o.word == DIFFERENT for o in origins(a.origin)))
+            found.append(different or of_all or _samples_in(site, made) or held or said or number or SETTING)
         else:
             found.append(SETTING)
     return join(*found)
@@ -94,8 +95,11 @@ def _counted(site: Site, made: Object) -> Value:
 
 def _samples_in(site: Site, made: Object) -> Value:
     """The number of items of a list into which a rank has put its samples one by one: a part of
-    those of all ranks.
+    those of all ranks; that of different ones, as a dictionary has by its keys, is the rank's own.
     """
+    keys = site.m.heap.read((made.number, KEYS)) or NOTHING if made.kind == "dict" else NOTHING
+    if any(d.placement.kind not in placements.EQUAL for d in data(site.flat(keys))):
+        return derivation.since(site.data(placements.PER_RANK, kind="number"), DIFFERENT, site.node)
     for d in data(site.m.heap.read((made.number, ELEMENTS)) or NOTHING):
         if d.placement.kind is Kind.PER_RANK and any(o.word == ONE_SAMPLE for o in origins(d.origin)):
             return derivation.derived(

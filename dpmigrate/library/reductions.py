@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpmigrate.execution import arithmetic, derivation, masking, placements
+from dpmigrate.execution import arithmetic, derivation, masking, placements, sample_orders
 from dpmigrate.execution.joins import join
 from dpmigrate.execution.placements import Kind, Placement
 from dpmigrate.execution.values import NOTHING, Data, Value, const, data, items, placement_of, value
@@ -313,10 +313,11 @@ def _ordered(site: Site, first: Value) -> Value | None:
     )  # fmt: skip
     if not rows:
         return None
-    order = site.data(placements.PER_RANK, kind="order", axes=1, gradient="none")
+    way = sample_orders.back(found[0].order) if places else frozenset[object]({site.node})
+    order = sample_orders.given(site.data(placements.PER_RANK, kind="order", axes=1, gradient="none"), way)
     if site.word == "argsort":
         return order
-    return items([order if places else first, order])
+    return items([order if places else sample_orders.given(first, way), order])
 
 
 def _of_loader(site: Site, d: Data) -> bool:

@@ -249,6 +249,8 @@ WHICH_SAMPLE = "which sample a rank has"
 PART, SINGLE = "part of a batch", "index of single samples"
 #: samples of which nothing says that one has another size than the next
 OF_ONE_SIZE = "a sample as large as all"
+#: since when a number is that of the different ones among a rank's samples
+DIFFERENT = "how many different ones there are"
 SHARE_OF_BATCHES = "a rank's share of the batches"
 #: since when a shape is the rank's own
 OWN_SIZE = "a size of the rank's own"

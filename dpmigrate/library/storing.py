@@ -51,6 +51,10 @@ def stored(site: Site) -> Value | None:
     if at.kind not in placements.EQUAL:  # where it is stored goes by the samples
         both.append(site.flat(key))
     made = derivation.derived(word, placement, both, site.node, gradient=flows)
+    places = next((d.order for d in data(site.flat(key)) if d.kind == "order" and d.order), None)
+    if places is not None and placement == held and held.kind is Kind.ROWS:  # y[order] = x[order]: each at its own place again
+        back = all(d.order == places for d in data(site.flat(new)) if d.order)
+        made = sample_orders.given(made, sample_orders.IN_ORDER if back else frozenset({(site.node, places)}))
     site.m.write_in_place(target, made, site.node, site.frame)  # type: ignore[arg-type]
     return NONE
 
