@@ -14,7 +14,7 @@ from dpmigrate.judge import counts, devices, normalised, observed, scaling, shar
 from dpmigrate.judge import own_totals as passes
 from dpmigrate.judge.notes import TOLD_OF, is_loader
 from dpmigrate.judge.trial import Trial
-from dpmigrate.library.batches import SHARED, divided
+from dpmigrate.library.batches import BLOCKS, SHARED, divided
 from dpmigrate.library.cutting import CUT
 from dpmigrate.library.detection import TAKEN
 from dpmigrate.library.sites import PADDING
@@ -305,7 +305,8 @@ def _single(trial: Trial) -> Iterator[str]:
 def _divided(trial: Trial, d: Data) -> list[Object]:
     """The divided loaders that data come from, of which each rank has a part of the batch."""
     objects = (trial.result.heap.objects[n] for n in d.sources)
-    return [o for o in objects if is_loader(trial.result, o) and divided(trial.result, o)]
+    whole = const(BLOCKS)  # whole batches are dealt out to the ranks
+    return [o for o in objects if is_loader(trial.result, o) and divided(trial.result, o) and trial.held(o.number, "dealt") != whole]
 
 
 def _may_be_short(trial: Trial, d: Data) -> bool:

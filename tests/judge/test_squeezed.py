@@ -31,3 +31,9 @@ def test_a_batch_of_one_sample(turn: str, said: str) -> None:
 def test_an_axis_that_may_be_the_last_one_left() -> None:
     found = [s for s in judged(result(turn="z = nn.Linear(2, int(input()))(x).squeeze()\nw = z.squeeze(-1)")).assumed if "drops the axis of the batch" in s]
     assert len(found) == 2
+
+
+@pytest.mark.parametrize("loader", ["ddp.shard(val_loader, blocks=True)", "ddp.shard(DataLoader(data, batch_size=1))", "val_loader"])
+def test_whole_batches_of_an_evaluation(loader: str) -> None:
+    last = f"with torch.no_grad():\n    for x, y in {loader}:\n        z = net(x).sum(1).squeeze()\n        w = z.view(-1)[3]\n"
+    assert not [s for s in judged(result(last=last)).assumed if "drops the axis" in s or "of this number" in s or "at least" in s]
