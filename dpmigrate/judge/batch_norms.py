@@ -10,7 +10,7 @@ from dpmigrate.execution.values import NOTHING, const
 from dpmigrate.library.batch_state import keeps
 from dpmigrate.library.layers import foreign_name
 from dpmigrate.library.module_tree import owned
-from dpmigrate.library.modules import MODEL
+from dpmigrate.library.modules import CHILD, MODEL
 
 #: families of ready-made models without BatchNorm, and such that have it
 #: (https://docs.pytorch.org/vision/stable/models.html)
@@ -28,7 +28,7 @@ def layers(execution: Execution, called: Collection[int]) -> list[tuple[str, boo
     """The layers of modules that normalise over the batch, and the models whose code is not seen,
     each with whether it is known to normalise.
     """
-    named = [(_word(foreign_name(execution, o)), o) for o in _parts(execution, called)]
+    named = [(_family(execution, o), o) for o in _parts(execution, called)]
     return [
         (name, _normalises(name)) for name, o in named
         if name.startswith(_WITH[:2]) or (_unseen(o) and not _without(name)) or (o.kind == "library model" and _normalises(name.lower()))
@@ -73,6 +73,13 @@ def _to_one(execution: Execution, pool: Object) -> bool:
     given = execution.heap.read((pool.number, "=output_size")) or NOTHING
     sizes = execution.known_elements(given) or [given]
     return all(v == const(1) for v in sizes)
+
+
+def _family(execution: Execution, made: Object) -> str:
+    """The class of a layer, or the family of a ready-made network; that of which a child may be any is this family's."""
+    while made.name.endswith(f".{CHILD}") and made.owner:
+        made = execution.heap.objects[made.owner]
+    return _word(foreign_name(execution, made))
 
 
 def _word(name: str) -> str:

@@ -200,10 +200,14 @@ def children_by_name(site: Site) -> Value:
     return value(Ref(new.number))
 
 
+#: the field of the parts of a library's model that are gone through: no name that a program can ask for, as ``model.children`` is
+CHILD = "a child"
+
+
 def _of_library(site: Site, made: Object) -> Value:
     """Any of the parts of a library's model, in the modes that this has."""
-    new = not site.m.heap.read((made.number, "children"))
-    each = _part(site, made, "children")
+    new = not site.m.heap.read((made.number, CHILD))
+    each = _part(site, made, CHILD)
     if new:
         modes = [(n, v) for n, v in site.m.heap.peek(made.number) if str(n).startswith("mode ")]
         for o in site.m.objects(each):

@@ -92,6 +92,7 @@ def test_nothing_to_say(tmp_path: Path, model: str) -> None:
         ("nn.Sequential(models.segmentation.deeplabv3_resnet50(), nn.Linear(1000, 2))", "BatchNorm takes", True),
         ("nn.Sequential(torch.hub.load('pytorch/vision:v0.10.0', 'deeplabv3_resnet50', pretrained=True), nn.Linear(1000, 2))", "BatchNorm takes", True),
         ("torch.hub.load('pytorch/vision:v0.10.0', 'resnet18', pretrained=True)", "BatchNorm takes", False),
+        ("nn.Sequential(*list(models.resnet18().children())[:-1], nn.Flatten(), nn.Linear(512, 2))", "BatchNorm takes", False),
         ("Big(4, 2)", "BatchNorm, if the model has any, takes", True),
     ],
 )

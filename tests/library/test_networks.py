@@ -329,3 +329,9 @@ def test_such_a_tuple_is_of_its_class(asked: str, answer: bool) -> None:
 @pytest.mark.parametrize("asked", ["isinstance((a, b), Outputs)", "isinstance(timm.create_model('a')(a), Outputs)"])
 def test_another_tuple_may_be_of_that_class(asked: str) -> None:
     assert held(executed(f"{BEFORE}{_AUXILIARY}x = {asked}\n"), "x") not in (const(True), const(False))
+
+
+@pytest.mark.parametrize("again", ["for one in net.children():\n    pass", "one = next(iter(net.children()))", "one = list(net.children())[:-1][0]", "one = nn.Sequential(*list(net.children())[:-1])[0]"])
+def test_children_that_are_asked_for_again(again: str) -> None:
+    ex = executed(f"import torchvision\nfrom torch import nn\nnet = torchvision.models.resnet50(pretrained=True)\nwidth = len(list(net.children()))\n{again}\n")
+    assert [o.kind for o in ex.objects(held(ex, "one"))] == ["module"]
