@@ -34,7 +34,7 @@ from dpmigrate.facts.moves import saved_on_cpu
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.passes import compiled
 from dpmigrate.facts.script import Script
-from dpmigrate.model import Fix, Severity
+from dpmigrate.model import Fix, Severity, is_main_guard
 from dpmigrate.rules._base import Hit, rule
 from dpmigrate.rules._edits import bare
 
@@ -53,9 +53,10 @@ def attribute_behind_wrapper(script: Script) -> Iterator[Hit]:
     # with train() and eval() both have the same; what the program sets by itself is the model's
     sets = any(isinstance(n, ast.Attribute) and n.attr == "training" and isinstance(n.ctx, ast.Store) for n in script.names.nodes)
     both = _BOTH - {"training"} if sets else _BOTH
+    kept = _of_data_parallel(script)
     saved = {state.func for state, _, _ in saved_on_cpu(roles)}  # of DPM110, which takes the model's own state
     for node in script.names.nodes:
-        if roles.inside_module(node) or id(node) in detours or node in saved:
+        if roles.inside_module(node) or id(node) in detours or node in saved or (isinstance(node, ast.Attribute) and node.attr in kept):
             continue
         for value in _behind(script, node, both):
             keys = isinstance(node, ast.Attribute) and node.attr in ("state_dict", "load_state_dict")
@@ -73,6 +74,17 @@ def attribute_behind_wrapper(script: Script) -> Iterator[Hit]:
                 what = "has keys with the prefix module." if keys else "is not found on the wrapper"
                 place = node.iter if isinstance(node, ast.For | ast.comprehension) else node
                 yield Hit(place, f"{script.text(place)} {what}", tuple(edits))
+
+
+def _of_data_parallel(script: Script) -> set[str]:
+    """What the program sets on its DataParallel itself, ``net.best = loss``: the model inside did not have it, and has not got it now."""
+    calls = [w.node for w in script.wraps.wraps if w.how == "call"]
+    above = (a for call in calls for a in script.names.ancestors(call))
+    if not calls or script.wraps.removed or any(isinstance(a, ast.If | ast.IfExp) and not is_main_guard(a) for a in above):
+        return set()  # with one GPU it may be the model itself
+    stored = [n for n in script.names.nodes if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)]
+    found = ((n.attr, script.roles.model_vals(n.value)) for n in stored if n.attr not in _BOTH)
+    return {attr for attr, held in found if held and all(v.kind == "wrapped" for v in held)}
 
 
 def _behind(script: Script, node: ast.AST, both: Container[str]) -> Iterator[ast.expr]:

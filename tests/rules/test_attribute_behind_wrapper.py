@@ -27,6 +27,7 @@ class Net(nn.Module):
         pytest.param({"end": "model.eval()"}, id="a mode of both"),
         pytest.param({"before": "print(model.fc)"}, id="read before the wrap, which comes after it"),
         pytest.param({"model": "model = nn.DataParallel(Net())", "end": "print(model.module.fc)"}, id="already through .module"),
+        pytest.param({"model": "model = nn.DataParallel(Net())", "end": "model.best = 3\nprint(model.best)"}, id="what the program sets on its DataParallel"),
         pytest.param({"end": "other = Net()\nprint(other.fc)"}, id="a model that is not trained"),
         pytest.param({"end": "print('model.fc')  # model.fc"}, id="in a string and a comment"),
         pytest.param({"net": _NET}, id="inside the class of the model"),
@@ -47,6 +48,10 @@ def test_nothing_to_say(parts: dict[str, str]) -> None:
         pytest.param({"end": "print(model.fc)"}, "model.fc", "print(model.module.fc)", id="attribute"),
         pytest.param({"end": "print(model.__class__.__name__)"}, "model.__class__", "print(model.module.__class__.__name__)", id="class"),
         pytest.param({"end": "model.tag = 3"}, "model.tag", "model.module.tag = 3", id="attribute that is set"),
+        pytest.param(
+            {"model": "model = Net()\nif torch.cuda.device_count() > 1:\n    model = nn.DataParallel(model)", "end": "model.best = 3"},
+            "model.best", "model.module.best = 3", id="set on what may be the model itself",
+        ),
         pytest.param({"end": "model.training = False"}, "model.training", "model.module.training = False", id="the mode of the model alone"),
         pytest.param({"end": "model.load_state_dict({})"}, "model.load_state_dict", "model.module.load_state_dict({})", id="load_state_dict"),
         pytest.param({"net": _NET, "end": "print(model.names())"}, "model.names", "print(model.module.names())", id="method of the model"),
