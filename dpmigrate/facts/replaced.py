@@ -43,15 +43,16 @@ def _is_false(node: ast.expr) -> bool:
 
 
 # ------------------------------------------------------------------ the wrapper's own forward
-def forwards_given(roles: Roles) -> Iterator[ast.AST]:
-    """Where the wrapper of a model is given another ``forward``, by which the gradients would not be averaged."""
+def forwards_given(roles: Roles, *, parallel: bool) -> Iterator[ast.AST]:
+    """Where the wrapper of a model is given another ``forward``, by which the gradients would not be averaged; under a name that is computed, this may be
+    one of a DataParallel (``parallel``). Else the model inside gets what is set (DPM107), which its wrapper calls.
+    """
     for node in roles.names.nodes:
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and node.attr in _FORWARD and _may_be_wrapper(roles, node.value):
             yield node
         elif isinstance(node, ast.Call) and roles.names.dotted(node.func) == "?.setattr" and len(node.args) == 3 and _may_be_wrapper(roles, node.args[0]):
             name = node.args[1]
-            # under a name that is computed the module inside gets it (DPM107), which its wrapper calls
-            if isinstance(name, ast.Constant) and name.value in _FORWARD:
+            if name.value in _FORWARD if isinstance(name, ast.Constant) else parallel:
                 yield node
 
 

@@ -229,7 +229,7 @@ def _counted_on(stmt: ast.AST) -> ast.AST | None:
     match stmt:
         case ast.AugAssign(target=ast.Attribute() as target):
             return target
-        case ast.Assign(targets=[ast.Attribute() as target], value=made):
+        case ast.Assign(targets=[ast.Attribute() as target], value=made) if any(isinstance(n, ast.BinOp) for n in ast.walk(made)):
             return target if ast.unparse(target) in {ast.unparse(n) for n in ast.walk(made) if isinstance(n, ast.Attribute)} else None
     return None
 

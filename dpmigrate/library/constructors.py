@@ -8,6 +8,7 @@ from dpmigrate.execution import placements, sample_orders, samples
 from dpmigrate.execution.divergence import in_no_order
 from dpmigrate.execution.objects import LENGTH, Object
 from dpmigrate.execution.values import (
+    NOTHING,
     OTHERS,
     Const,
     Data,
@@ -16,9 +17,10 @@ from dpmigrate.execution.values import (
     Value,
     data,
     items,
+    origins,
     value,
 )
-from dpmigrate.library.collating import is_put_together
+from dpmigrate.library.collating import HOW_MANY, is_put_together
 from dpmigrate.library.iterators import counted_by
 from dpmigrate.library.sites import DIFFERENT, LEAST, Effect, Row, Site
 from dpmigrate.library.sizes import is_shape
@@ -64,9 +66,11 @@ def collected(kind: str) -> Effect:
 def _different_ones(site: Site, made: Object, elements: Value) -> None:
     """A set has as many items as there are different ones: of samples each rank has its own number of these."""
     own = [d for d in data(site.flat(elements)) if d.placement.kind not in placements.EQUAL]
-    if own:
-        count = Data("number", placements.PER_RANK, sources=own[0].sources, origin=Origin(site.node, DIFFERENT, own[0].origin), whose=OTHERS)
-        site.m.heap.write((made.number, LENGTH), value(count))
+    count = data(site.m.heap.read((made.number, LENGTH)) or NOTHING)
+    of_one = any(o.word == HOW_MANY for d in count for o in origins(d.origin))  # of what one sample holds the number is that sample's
+    if own and not of_one:
+        number = Data("number", placements.PER_RANK, sources=own[0].sources, origin=Origin(site.node, DIFFERENT, own[0].origin), whose=OTHERS)
+        site.m.heap.write((made.number, LENGTH), value(number))
 
 
 def _sorted(site: Site, made: Value) -> Value:

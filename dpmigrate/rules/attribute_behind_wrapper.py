@@ -56,9 +56,9 @@ def attribute_behind_wrapper(script: Script) -> Iterator[Hit]:
     kept = _of_data_parallel(script)
     saved = {state.func for state, _, _ in saved_on_cpu(roles)}  # of DPM110, which takes the model's own state
     for node in script.names.nodes:
-        if roles.inside_module(node) or id(node) in detours or node in saved or (isinstance(node, ast.Attribute) and node.attr in kept):
+        if roles.inside_module(node) or id(node) in detours or node in saved:
             continue
-        for value in _behind(script, node, both):
+        for value in _behind(script, node, both, kept):
             keys = isinstance(node, ast.Attribute) and node.attr in ("state_dict", "load_state_dict")
             if isinstance(node, ast.Attribute) and node.attr == "__class__" and script.from_data_parallel:
                 continue  # it was a wrapper's class before
@@ -82,18 +82,22 @@ def _of_data_parallel(script: Script) -> set[str]:
     above = (a for call in calls for a in script.names.ancestors(call))
     if not calls or script.wraps.removed or any(isinstance(a, ast.If | ast.IfExp) and not is_main_guard(a) for a in above):
         return set()  # with one GPU it may be the model itself
-    stored = [n for n in script.names.nodes if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)]
-    found = ((n.attr, script.roles.model_vals(n.value)) for n in stored if n.attr not in _BOTH)
+    stored = [(n.attr, n.value) for n in script.names.nodes if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)]
+    by_name = [c.args for c in script.calls("?.setattr") if len(c.args) == 3 and isinstance(c.args[1], ast.Constant)]
+    stored += [(str(name.value), owner) for owner, name, _ in by_name if isinstance(name, ast.Constant)]
+    found = ((name, script.roles.model_vals(owner)) for name, owner in stored if name not in _BOTH)
     return {attr for attr, held in found if held and all(v.kind == "wrapped" for v in held)}
 
 
-def _behind(script: Script, node: ast.AST, both: Container[str]) -> Iterator[ast.expr]:
-    """The model of ``model.x``, ``model[0]``, ``for layer in model``, ``len(model)`` and ``setattr(model, name, value)``, but for what is on ``both``."""
-    if isinstance(node, ast.Subscript) or (isinstance(node, ast.Attribute) and node.attr not in both):
+def _behind(script: Script, node: ast.AST, both: Container[str], kept: Container[str]) -> Iterator[ast.expr]:
+    """The model of ``model.x``, ``model[0]``, ``for layer in model``, ``len(model)`` and ``setattr(model, name, value)``, but for what is on ``both``, or
+    ``kept`` on the wrapper.
+    """
+    if isinstance(node, ast.Subscript) or (isinstance(node, ast.Attribute) and node.attr not in both and node.attr not in kept):
         yield node.value
     elif isinstance(node, ast.For | ast.comprehension):
         yield node.iter
     elif isinstance(node, ast.Call) and script.names.dotted(node.func) in _ASK and node.args:
         asked = node.args[1].value if len(node.args) > 1 and isinstance(node.args[1], ast.Constant) else None
-        if asked not in both:
+        if asked not in both and asked not in kept:
             yield node.args[0]

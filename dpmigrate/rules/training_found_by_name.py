@@ -45,7 +45,7 @@ def training_found_by_name(script: Script) -> Iterator[Hit]:
                 call, f"what trains is found by {corner} when the program runs, and not seen",
                 advice="import it by its name, as in: from trainers.base import Trainer",
             )  # fmt: skip
-    for node in forwards_given(script.roles):
+    for node in forwards_given(script.roles, parallel=script.from_data_parallel):
         yield Hit(
             node, "the wrapper is given another forward, so that gradients would not be averaged",
             advice="give it to the model before it is wrapped, or write the class with this forward",

@@ -49,8 +49,14 @@ def test_a_decorator_that_does_something_else(body: str, words: str) -> None:
 @pytest.mark.parametrize(("line", "given"), [("model.forward = fast", "model.forward"), ("setattr(model, 'forward', fast)", "setattr(model, 'forward', fast)")])
 def test_another_forward_of_the_wrapper(line: str, given: str) -> None:
     wrapped = "model = nn.DataParallel(Net())"
-    assert list(forwards_given(script(program(before="model.name = 'net'\nsetattr(model, 'name', 'net')", model=wrapped)).roles)) == []
-    assert [ast.unparse(n) for n in forwards_given(script(program(before=line, model=wrapped)).roles)] == [given]
+    assert list(forwards_given(script(program(before="model.name = 'net'\nsetattr(model, 'name', 'net')", model=wrapped)).roles, parallel=True)) == []
+    assert [ast.unparse(n) for n in forwards_given(script(program(before=line, model=wrapped)).roles, parallel=True)] == [given]
+
+
+@pytest.mark.parametrize("parallel", [True, False])
+def test_a_computed_name_may_be_forward_where_nothing_takes_it_inside(parallel: bool) -> None:
+    text = program(imports="import sys", before="setattr(model, sys.argv[1], fast)", model="model = nn.DataParallel(Net())")
+    assert len(list(forwards_given(script(text).roles, parallel=parallel))) == parallel
 
 
 @pytest.mark.parametrize(("given", "found"), [("model, 3", []), ("model, loader, optimizer", ["getattr(lib, args.trainer)"])])

@@ -27,7 +27,7 @@ class Net(nn.Module):
         pytest.param({"end": "model.eval()"}, id="a mode of both"),
         pytest.param({"before": "print(model.fc)"}, id="read before the wrap, which comes after it"),
         pytest.param({"model": "model = nn.DataParallel(Net())", "end": "print(model.module.fc)"}, id="already through .module"),
-        pytest.param({"model": "model = nn.DataParallel(Net())", "end": "model.best = 3\nprint(model.best)"}, id="what the program sets on its DataParallel"),
+        pytest.param({"model": "model = nn.DataParallel(Net())", "end": "model.best = 3\nprint(model.best)\nsetattr(model, 'last', 4)\nprint(getattr(model, 'last'))"}, id="what the program sets on its DataParallel"),
         pytest.param({"end": "other = Net()\nprint(other.fc)"}, id="a model that is not trained"),
         pytest.param({"end": "print('model.fc')  # model.fc"}, id="in a string and a comment"),
         pytest.param({"net": _NET}, id="inside the class of the model"),
