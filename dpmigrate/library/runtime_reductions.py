@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dpmigrate.execution import derivation, placements
+from dpmigrate.execution import derivation, placements, sample_orders
 from dpmigrate.execution.joins import join
 from dpmigrate.execution.objects import KEYS
 from dpmigrate.execution.placements import Kind, Placement
@@ -325,6 +325,8 @@ def rows_of_batch(site: Site) -> Value:
         return site.unknown(f"{site.word} of what are no such rows")
     if any(d.kind in ("order", "places") for d in data(given)):
         return site.unknown(f"{site.word} of numbers of samples")
+    if any(d.order and d.order != sample_orders.IN_ORDER for d in data(given)):
+        return site.unknown(f"{site.word} of samples that each rank has in an order of its own")
     learns = any(d.gradient != "none" for d in data(given))
     axes = given[0].axes if len(given) == 1 and isinstance(given[0], Data) else None
     made = site.data(placements.MEAN if learns else placements.UNIFORM, axes=axes, keep_axes=False)

@@ -52,6 +52,12 @@ def test_samples_and_targets_in_two_orders(given: str) -> None:
     assert "samples that meet in two orders" in {o.word for d in held(ex, "out") if isinstance(d, Data) for o in origins(d.origin)}
 
 
+@pytest.mark.parametrize("rows", ["x[order]", "model(x[order])", "torch.stack(list(reversed(x)))"])
+def test_samples_of_all_ranks_are_not_in_the_order_that_each_rank_has(rows: str) -> None:
+    assert lies(f"out = ddp.batch_rows({rows})") == "unknown"
+    assert lies("out = ddp.batch_rows(model(x[order])[back])") == lies("out = ddp.batch_rows(model(x))") == "partial(mean)"
+
+
 def test_samples_that_are_put_at_other_places() -> None:
     assert lies("kept = torch.zeros_like(x)\n    kept[order] = x\n    out = F.cross_entropy(model(kept), y)") == "per rank"
 
