@@ -232,7 +232,7 @@ def along(at: int = 1, default: int | None = -1) -> Effect:
         placement = placements.PER_RANK if any(hits) else found.placement
         made = site.data(placement, axes=found.axes, keep_axes=False)
         if any(hits) and site.word in ("sort", "argsort"):  # samples, or their places, in an order of their own
-            made = tuple(a._replace(order=frozenset({site.node})) if isinstance(a, Data) and a.order else a for a in made)
+            made = tuple(a._replace(order=_own_way(site, list(data(first)))) if isinstance(a, Data) and a.order else a for a in made)
         return _with_places(site, masking.weighed(made) if site.word.lower() in _SOFTMAX else made)
 
     return effect
@@ -313,11 +313,17 @@ def _ordered(site: Site, first: Value) -> Value | None:
     )  # fmt: skip
     if not rows:
         return None
-    way = sample_orders.back(found[0].order) if places else frozenset[object]({site.node})
+    way = sample_orders.back(found[0].order) if places else _own_way(site, found)
     order = sample_orders.given(site.data(placements.PER_RANK, kind="order", axes=1, gradient="none"), way)
     if site.word == "argsort":
         return order
     return items([order if places else sample_orders.given(first, way), order])
+
+
+def _own_way(site: Site, by: list[Data]) -> frozenset[object]:
+    """The order of what is sorted here: of other data, in another call or another direction, it is another one."""
+    asked = (*site.all()[1:], *sorted(site.arguments.keywords.items(), key=lambda k: k[0]))
+    return frozenset({(site.node, site.frame.context, asked, *(d.held for d in by))})
 
 
 def _of_loader(site: Site, d: Data) -> bool:

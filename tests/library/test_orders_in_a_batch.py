@@ -8,6 +8,8 @@ from dpmigrate.execution.values import Data, origins
 from tests.execution.paper import executed, held, placed
 
 _HEAD = """
+def places(numbers, down=False):
+    return numbers.argsort(descending=down)
 import numpy as np
 import torch
 import torch.nn.functional as F
@@ -42,6 +44,8 @@ def lies(line: str) -> str:
         pytest.param("x[order][order] | y[order]", id="twice"),
         pytest.param("torch.stack(list(reversed(x))) | y", id="reversed"),
         pytest.param("torch.stack(list(x)[::-1]) | y", id="from behind"),
+        pytest.param("x[places(lengths)] | y[places(y)]", id="by one function of two things"),
+        pytest.param("x[places(lengths)] | y[places(lengths, True)]", id="by one function in two directions"),
         pytest.param("x[order] | y[torch.argsort(x[:, 0])]", id="by two things"),
     ],
 )
@@ -67,6 +71,7 @@ def test_samples_that_are_put_at_other_places() -> None:
     [
         pytest.param("out = F.cross_entropy(model(x[order]), y[order])", id="both sorted"),
         pytest.param("out = F.cross_entropy(model(x[order])[back], y)", id="and back"),
+        pytest.param("i = places(lengths)\n    out = F.cross_entropy(model(x[i]), y[i])", id="by places that a function gives"),
         pytest.param("kept = torch.zeros_like(x)\n    kept[order] = x[order]\n    out = F.cross_entropy(model(kept), y)", id="put back at its place"),
         pytest.param("out = F.cross_entropy(model(x[order])[torch.argsort(order)], y)", id="and back by argsort"),
         pytest.param("out = F.cross_entropy(model(x.index_select(0, order)), y.index_select(0, order))", id="index_select"),
