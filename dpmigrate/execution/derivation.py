@@ -94,9 +94,9 @@ def derived(
     before = moving[0].origin if moving else None
     origin = first.origin if first is not None else _origin(node, word, before, placement, operands)
     whose, others = "", [d for d in moving if of_others(d)]
+    said = TWO_ORDERS if len(orders) > 1 else SOME_TURNS
     if placement.kind is Kind.PER_RANK and any(d.turn and d.placement.kind is Kind.TERM for d in moving):
         if others or placed or crossed:  # the turn's own sample meets others, or is told by its place from them
-            said = TWO_ORDERS if len(orders) > 1 else SOME_TURNS
             whose, origin = OTHERS, Origin(node, said, others[0].origin if others else before)
     elif placement.kind in (Kind.PER_RANK, Kind.UNKNOWN):
         spoilt = next((d for d in others if d.whose == OTHERS), None)
@@ -104,7 +104,6 @@ def derived(
         whose = SOME if any(d.whose == SOME for d in others) else whose
         whose = OTHERS if spoilt is not None or crossed else whose
         if placement.kind is Kind.PER_RANK and whose == OTHERS:
-            said = TWO_ORDERS if len(orders) > 1 else SOME_TURNS
             origin = spoilt.origin if spoilt is not None else Origin(node, said, before)
     flows = gradient_join(*(d.gradient for d in found)) if gradient is None else gradient
     known_axes = {d.axes for d in found if d.kind != "number"}

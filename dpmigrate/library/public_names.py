@@ -59,7 +59,7 @@ scipy.special scipy.stats scipy.ndimage scipy.signal scipy.linalg scipy.sparse s
 torchvision.ops torchvision.transforms torchvision.transforms.functional torchvision.io
 torchvision.models torchvision.models.quantization torchvision.models.video
 torchvision.models.segmentation torchvision.models.detection torchvision.datasets
-torch.ao.nn.qat.dynamic torch_geometric.nn torch_geometric.utils torch_geometric.transforms torch_geometric.datasets
+torch.ao.nn.qat.dynamic torch.ao.quantization.fx torch_geometric.nn torch_geometric.utils torch_geometric.transforms torch_geometric.datasets
 torchmetrics.functional skimage.metrics tqdm.contrib tqdm.keras
 """))
 

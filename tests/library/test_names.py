@@ -16,7 +16,7 @@ from dpmigrate.library.registry import FUNCTIONS, canonical
 from dpmigrate.library.tables import Tables
 from tests.execution.paper import executed, held, lines, placed
 
-for _name in ("optim.swa_utils", "utils.checkpoint", "profiler", "distributed", "func", "utils.data", "nn.utils.parametrizations", "nn.utils.prune"):
+for _name in ("optim.swa_utils", "utils.checkpoint", "profiler", "distributed", "func", "utils.data", "nn.utils.parametrizations", "nn.utils.prune", "ao.quantization.fx.prepare"):
     importlib.import_module(f"torch.{_name}")
 
 
