@@ -51,7 +51,9 @@ def attribute_behind_wrapper(script: Script) -> Iterator[Hit]:
     held = {w.target.rpartition(".")[2] for w in script.wraps.wraps if "." in w.target}
     detours = {id(n) for p in roles.detours for n in walk(p.call.func)}
     # with train() and eval() both have the same; what the program sets by itself is the model's
-    sets = any(isinstance(n, ast.Attribute) and n.attr == "training" and isinstance(n.ctx, ast.Store) for n in script.names.nodes)
+    sets = any(isinstance(n, ast.Attribute) and n.attr == "training" and isinstance(n.ctx, ast.Store) for n in script.names.nodes) or any(
+        isinstance(a, ast.Constant) and a.value == "training" for c in script.calls("?.setattr") for a in c.args[1:2]
+    )
     both = _BOTH - {"training"} if sets else _BOTH
     kept = _of_data_parallel(script)
     saved = {state.func for state, _, _ in saved_on_cpu(roles)}  # of DPM110, which takes the model's own state

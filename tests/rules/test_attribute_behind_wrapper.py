@@ -53,6 +53,7 @@ def test_nothing_to_say(parts: dict[str, str]) -> None:
             "model.best", "model.module.best = 3", id="set on what may be the model itself",
         ),
         pytest.param({"end": "model.training = False"}, "model.training", "model.module.training = False", id="the mode of the model alone"),
+        pytest.param({"end": "setattr(model, 'training', False)"}, "setattr(model, 'training', False)", "setattr(model.module, 'training', False)", id="the same by its name"),
         pytest.param({"end": "model.load_state_dict({})"}, "model.load_state_dict", "model.module.load_state_dict({})", id="load_state_dict"),
         pytest.param({"net": _NET, "end": "print(model.names())"}, "model.names", "print(model.module.names())", id="method of the model"),
         pytest.param({"end": "net = model\nprint(net.fc)"}, "net.fc", "print(net.module.fc)", id="other name"),
