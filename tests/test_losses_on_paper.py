@@ -521,3 +521,11 @@ def test_without_it_the_rest_is_mended(tmp_path: Path, loss: str) -> None:
 def test_a_comparison_of_samples_stays_the_reason_of_a_refusal(tmp_path: Path) -> None:
     outcome, _ = applied(tmp_path, "overlap(p, t) + spread(p, t) + (p[1:] - p[:-1]).abs().max()", _MASKED)
     assert outcome.status is Status.REFUSED and (outcome.reason or "DPM303" in codes(outcome))
+
+
+@pytest.mark.parametrize("part", ["kept[mask] = ", "kept[mask, :] = "])
+def test_a_tensor_in_which_a_part_is_stored_is_not_put_together(tmp_path: Path, part: str) -> None:
+    """What is stored in another tensor is lost: ``ddp.batch_rows(kept)[mask] = x[order][mask]``."""
+    defined = f"def f(model, x, t):\n    order = t[:, 0].argsort()\n    kept = torch.zeros_like(x)\n    mask = t[:, 1] > 0.5\n    {part}x[order][mask]\n    return F.mse_loss(model(kept), t)"
+    outcome, after = applied(tmp_path, "f(model, x, t)", defined)
+    assert outcome.status is Status.REFUSED, after

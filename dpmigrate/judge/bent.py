@@ -52,8 +52,11 @@ def operands(trial: Trial) -> tuple[Bent, ...]:
 
 def _sides(operation: ast.AST, result: Lying) -> Iterator[ast.expr]:
     """The expressions that an operation takes, with what an augmented assignment changes; not what a
-    call may change in place (``x.add_(y)``, ``torch.relu_(x)``), for which another tensor would be changed.
+    call may change in place (``x.add_(y)``, ``torch.relu_(x)``), or a part of which is stored
+    (``x[mask] = y``): another tensor would be changed in its place.
     """
+    if isinstance(operation, ast.Subscript) and not isinstance(operation.ctx, ast.Load):
+        return
     method = operation.func if isinstance(operation, ast.Call) else None
     name = str(getattr(method, "attr", ""))
     changed: list[ast.expr] | None = None
