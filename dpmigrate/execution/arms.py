@@ -57,7 +57,7 @@ def ended(
 
 def _seen(a: Atom, made_of: frozenset[int], number: int) -> Atom:
     if isinstance(a, Items):
-        return Items(tuple(tuple(_seen(b, made_of, number) for b in v) for v in a.items), named=a.named)
+        return a._replace(items=tuple(tuple(_seen(b, made_of, number) for b in v) for v in a.items))
     if isinstance(a, Data) and a.reached & made_of:
         return a._replace(reached=a.reached | {number})
     return a

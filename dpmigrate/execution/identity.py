@@ -84,7 +84,7 @@ def held_at(
             if found is None:
                 parts = [held_at(x, number, known, (*path, n)) for n, x in enumerate(a.items)]
                 if any(x is not y for (x, _), y in zip(parts, a.items, strict=True)):
-                    a = Items(tuple(x for x, _ in parts), named=a.named)
+                    a = a._replace(items=tuple(x for x, _ in parts))
                 found = known[id(a)] = (a, NOWHERE.union(*(h for _, h in parts)))
                 changed = changed or a is not v[i]
                 out[i] = a
@@ -138,7 +138,7 @@ def written(v: Value, held: frozenset[int], write: Callable[[Value], Value]) -> 
         if isinstance(a, Data) and a.held & held:
             out += [x for x in write((a,)) if x not in out]
         elif isinstance(a, Items):
-            out.append(Items(tuple(written(x, held, write) for x in a.items), named=a.named))
+            out.append(a._replace(items=tuple(written(x, held, write) for x in a.items)))
         else:
             out.append(a)
     return tuple(out)  # type: ignore[arg-type]
@@ -164,5 +164,5 @@ def _mapped(v: Value, change: Callable[[Data], Data]) -> Value:
         elif isinstance(a, Items):
             parts = tuple(_mapped(x, change) for x in a.items)
             if any(p is not q for x, y in zip(parts, a.items, strict=True) for p, q in zip(x, y, strict=True)):
-                out[i] = Items(parts, named=a.named)
+                out[i] = a._replace(items=parts)
     return tuple(out)

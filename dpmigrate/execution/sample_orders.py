@@ -43,7 +43,7 @@ def reordered(m: Machine, v: Value, node: ast.AST, by: object) -> Value:
 def _reordered(m: Machine, a: Atom, node: ast.AST, by: object) -> Atom:
     match a:
         case Items():
-            return Items(tuple(reordered(m, v, node, by) for v in a.items), named=a.named)
+            return a._replace(items=tuple(reordered(m, v, node, by) for v in a.items))
         case Ref() if OF_A_SAMPLE in m.heap.objects[a.object].marks:
             made = m.heap.objects[a.object]
             own = twin(m, made, node, ("by", by), lambda held: reordered(m, held, node, by))

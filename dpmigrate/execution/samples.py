@@ -207,7 +207,7 @@ def kept(v: Value, node: ast.AST) -> Value:
         elif isinstance(a, Data) and of_others(a):
             a = a._replace(origin=Origin(node, SOME_TURNS, a.origin), whose=OTHERS)
         elif isinstance(a, Items):
-            a = Items(tuple(kept(v, node) for v in a.items), named=a.named)
+            a = a._replace(items=tuple(kept(v, node) for v in a.items))
         out.append(a)
     return normal(tuple(out))
 
@@ -269,7 +269,7 @@ def loose(m: Machine, v: Value, whose: str = OTHERS) -> Value:
         elif _is_place(a) or (isinstance(a, Setting) and a.word == PLACE):
             a = Setting()
         elif isinstance(a, Items):
-            a = Items(tuple(loose(m, v, whose) for v in a.items), named=a.named)
+            a = a._replace(items=tuple(loose(m, v, whose) for v in a.items))
         elif whose == OTHERS and isinstance(a, Ref) and OF_A_SAMPLE in m.heap.objects[a.object].marks:
             a = _others(m, a, m.heap.objects[a.object].node or ast.Pass())
         out.append(a)
@@ -314,7 +314,7 @@ def _of_a_turn(a: Atom) -> bool:
 
 def _after(a: Atom) -> Atom:
     if isinstance(a, Items):
-        return Items(tuple(after_turn(v) for v in a.items), named=a.named)
+        return a._replace(items=tuple(after_turn(v) for v in a.items))
     if not isinstance(a, Data) or not a.turn:
         return a
     if a.placement.kind in (*placements.EQUAL, Kind.UNKNOWN):

@@ -68,5 +68,5 @@ def _older(a: Atom, mark: int) -> Atom:
         return a._replace(marks=a.marks | {mark}) if own else a
     if isinstance(a, Items):
         parts = tuple(_aged(v, mark) for v in a.items)
-        return a if all(x is y for x, y in zip(parts, a.items, strict=True)) else Items(parts, named=a.named)
+        return a if all(x is y for x, y in zip(parts, a.items, strict=True)) else a._replace(items=parts)
     return a

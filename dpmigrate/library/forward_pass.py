@@ -93,7 +93,7 @@ def each_data(
         if isinstance(a, Data):
             a = change(a)
         elif isinstance(a, Items):
-            a = Items(tuple(each_data(m, i, change, seen) for i in a.items), named=a.named)
+            a = a._replace(items=tuple(each_data(m, i, change, seen) for i in a.items))
         elif made is not None and made.number not in seen and _plain(m, made):
             inner = seen | {made.number}
             for name, held in list(m.heap.peek(made.number)):
