@@ -34,7 +34,7 @@ NAMES: Final[dict[str, tuple[str, ...]]] = {
     "whole": ("loader",),
     "sum_all": ("*values", "over"),
     "mean_all": ("*values", "over"),
-    "gather_all": ("*values", "over"),
+    "gather_all": ("*values", "over", "order"),
     "sum_loss": ("loss",),
     "sum_term": ("value",),
     "weighted_mean": ("loss", "weight"),

@@ -91,12 +91,19 @@ def stacked_size(roles: Roles, node: ast.expr) -> bool:
 def _stacks(roles: Roles, loader: ast.Call) -> bool:
     """Whether a loader stacks samples as torch does, in batches, whose order is shuffled."""
     given = {k.arg: k.value for k in loader.keywords}
-    size, order = (given.get(word, loader.args[i] if len(loader.args) > i else None) for word, i in (("batch_size", 1), ("shuffle", 2)))
+    size = given.get("batch_size", loader.args[1] if len(loader.args) > 1 else None)
+    batched = size is not None and not (isinstance(size, ast.Constant) and size.value is None)
+    return batched and shuffles(roles, loader) and roles.names.dotted(loader.func) == "torch.utils.data.DataLoader"
+
+
+def shuffles(roles: Roles, loader: ast.Call) -> bool:
+    """Whether a loader is written to draw a random order: ``shuffle=True``, or a ``DistributedSampler`` that does."""
+    given = {k.arg: k.value for k in loader.keywords}
+    order = given.get("shuffle", loader.args[2] if len(loader.args) > 2 else None)
     sampler = given.get("sampler")
     if isinstance(sampler, ast.Call) and roles.names.dotted(sampler.func).rpartition(".")[2] == "DistributedSampler":
         order = next((k.value for k in sampler.keywords if k.arg == "shuffle"), ast.Constant(True))
-    batched = size is not None and not (isinstance(size, ast.Constant) and size.value is None)
-    return batched and isinstance(order, ast.Constant) and order.value is True and roles.names.dotted(loader.func) == "torch.utils.data.DataLoader"
+    return isinstance(order, ast.Constant) and order.value is True
 
 
 def _as_loaded(roles: Roles, name: ast.Name, seen: frozenset[str], stacked: bool = False) -> bool:

@@ -71,6 +71,7 @@ class _Uses:
         self.start = start
         self.found: dict[Fills, list[ast.expr]] = {}
         self.appended = False
+        self.of_samples: set[ast.expr] = set()  # appended for each sample, whatever it is
         self.joins: list[ast.AST] = []
         self.own: set[int] = set()
         self.guarded = False
@@ -98,7 +99,7 @@ class _Uses:
             obstacle = Why.NO_NUMBERS
         value = self.carried.beginning(self.name)
         in_order = how is not Fills.TABLE or (isinstance(value, ast.Call) and self.names.dotted(value.func).startswith("collections."))
-        appended = self.appended or any(isinstance(a, ast.List | ast.Tuple) or _is_item(a) for a in adds)
+        appended = self.appended or any(isinstance(a, ast.List | ast.Tuple) or _is_item(a) for a in adds if a not in self.of_samples)
         return Filled(self.name, how, tuple(adds), frozenset(self.own), obstacle, in_order, tuple(self.joins), appended, self.carried.read_after(self.name))
 
     def _is_it(self, node: ast.AST) -> bool:
@@ -128,7 +129,10 @@ class _Uses:
         elif isinstance(func, ast.Attribute) and func.attr in ("append", "extend") and len(call.args) == 1 and not call.keywords:
             base = self._rows(func.value)
             if base is not None:
-                self.appended |= func.attr == "append" and not self._for_each_sample(call)
+                if func.attr == "append" and each_sample(self.carried, call):
+                    self.of_samples.add(call.args[0])
+                else:
+                    self.appended |= func.attr == "append"
                 self._keep(Fills.ROWS, call.args[0], call, base)
         elif self.start is Start.LIST and self.loop.trains:
             self._handed(call)
@@ -145,17 +149,6 @@ class _Uses:
         if added:
             self._keep(Fills.ROWS, added[0], given[0])
             self.found[Fills.ROWS] += added[1:]
-
-    def _for_each_sample(self, call: ast.Call) -> bool:
-        """Whether a loop over numbers of the samples stands round it, in the turn: ``for p, t in zip(pred.tolist(), y.tolist()):``."""
-        around = itertools.takewhile(lambda a: a is not self.loop.node, self.names.ancestors(call))
-        for inner in (a for a in around if isinstance(a, ast.For)):
-            zipped = isinstance(inner.iter, ast.Call) and self.names.dotted(inner.iter.func) == "?.zip"
-            parts = inner.iter.args if zipped and isinstance(inner.iter, ast.Call) else [inner.iter]
-            numbers = (isinstance(p, ast.Call) and isinstance(p.func, ast.Attribute) and p.func.attr in ("tolist", "numpy") for p in parts)
-            if all(numbers) and of_batch(self.carried.roles, inner.iter):
-                return True
-        return False
 
     def _rows(self, node: ast.expr) -> ast.Name | None:
         """The variable, where the expression is the list: itself, or one of a dict."""
@@ -246,6 +239,20 @@ def _extended(function: FunctionNode, name: str) -> list[ast.expr]:
     rest = any(isinstance(n, ast.Name) and n.id == name and n not in own for n in walk(function))
     later = isinstance(function, ast.AsyncFunctionDef) or any(isinstance(n, ast.Yield | ast.YieldFrom) for n in walk(function))
     return [] if rest or later else added
+
+
+def each_sample(carried: Carried, call: ast.Call) -> list[ast.expr]:
+    """What a loop over numbers of the samples that stands round a call, in the turn, goes through: both of ``for p, t in zip(pred.tolist(), y.tolist()):``.
+    Nothing where there is no such loop.
+    """
+    around = itertools.takewhile(lambda a: a is not carried.loop.node, carried.names.ancestors(call))
+    for inner in (a for a in around if isinstance(a, ast.For)):
+        zipped = isinstance(inner.iter, ast.Call) and carried.names.dotted(inner.iter.func) == "?.zip"
+        parts = inner.iter.args if zipped and isinstance(inner.iter, ast.Call) else [inner.iter]
+        numbers = (isinstance(p, ast.Call) and isinstance(p.func, ast.Attribute) and p.func.attr in ("tolist", "numpy") for p in parts)
+        if all(numbers) and of_batch(carried.roles, inner.iter):
+            return parts
+    return []
 
 
 def own_nodes(found: Iterable[Filled]) -> frozenset[int]:

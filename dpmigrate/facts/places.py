@@ -91,21 +91,27 @@ def _may_write(carried: Carried, place: ast.expr, call: ast.Call) -> bool:
 
 def rows(carried: Carried) -> list[str]:
     """The lists in attributes and entries that begin empty, are given rows, one a sample, and are read elsewhere: ``self.preds.extend(pred.tolist())``."""
+    return list(added(carried))
+
+
+def added(carried: Carried) -> dict[str, list[ast.expr]]:
+    """What is put behind each of these lists, by their texts."""
     found: dict[str, ast.expr] = {}
-    given: dict[str, set[bool]] = {}
+    given: dict[str, list[ast.expr | None]] = {}
     for n in (n for part in carried.loop.node.body for n in walk(part)):
         if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and isinstance(n.func.value, ast.Attribute | ast.Subscript):
             found[text := ast.unparse(n.func.value)] = n.func.value
-            given.setdefault(text, set()).add(n.func.attr == "extend" and len(n.args) == 1 and _of_samples(n.args[0]))
+            given.setdefault(text, []).append(_of_samples(n.args[0]) if n.func.attr == "extend" and len(n.args) == 1 else None)
         elif isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Attribute | ast.Subscript):
             found[text := ast.unparse(n.target)] = n.target
-            given.setdefault(text, set()).add(isinstance(n.op, ast.Add) and _of_samples(n.value))
-    return [text for text, kinds in given.items() if kinds == {True} and begins(carried, found[text]) is Start.LIST and read_elsewhere(carried, found[text])]
+            given.setdefault(text, []).append(_of_samples(n.value) if isinstance(n.op, ast.Add) else None)
+    known = {text: [a for a in all_added if a is not None] for text, all_added in given.items() if None not in all_added}
+    return {text: a for text, a in known.items() if begins(carried, found[text]) is Start.LIST and read_elsewhere(carried, found[text])}
 
 
-def _of_samples(added: ast.expr) -> bool:
-    """Whether what is put behind a list may have an element a sample, and not one a batch: ``losses += [loss.item()]``."""
-    return not isinstance(added, ast.List | ast.Tuple)
+def _of_samples(added: ast.expr) -> ast.expr | None:
+    """What is put behind a list, where it may have an element a sample, and not one a batch: ``losses += [loss.item()]``."""
+    return None if isinstance(added, ast.List | ast.Tuple) else added
 
 
 def read_elsewhere(carried: Carried, place: ast.expr) -> bool:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from dpmigrate.execution import placements
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.placements import Kind, Placement
+from dpmigrate.execution.sample_orders import IN_ORDER
 from dpmigrate.execution.values import NOTHING, Atom, Const, Data, Differs, Setting, Value, data, placement_of
 from dpmigrate.judge.aging import KEPT
 from dpmigrate.judge.judged import Judged
@@ -37,11 +38,13 @@ class Lies(NamedTuple):
     """How an expression lies in one context.
 
     ``plain``: it is a number, or a tensor through which no gradient flows back. ``single``: it is a number, a text or a tensor, and nothing that holds others.
+    ``in_order``: rows are in the order of the batch's samples.
     """
 
     placement: Placement
     plain: bool
     single: bool
+    in_order: bool = True
 
 
 def all_lies(program: Program, whole: Collection[Span]) -> dict[Span, frozenset[Lies]]:
@@ -125,7 +128,8 @@ class _Lying(_Called):
         at = span(node)
         plain = all(_plain(d) for d in data(found))
         single = bool(found) and all(isinstance(a, Const | Setting | Data) for a in found)
-        lies = Lies(placement_of(found), plain, single)
+        in_order = all(not d.order or d.order == IN_ORDER for d in data(found))
+        lies = Lies(placement_of(found), plain, single, in_order)
         self.found.setdefault(at, set()).add(lies)
         return _alike(found) if self._as_whole(at, lies) else found
 

@@ -26,7 +26,10 @@ Each rank evaluates neighbouring batches, so the lists of the ranks, one after a
 and computes the same metric, so decisions agree.
 
 Lists that a training loop fills are gathered where they hold rows, one a sample: the same samples, in another order than their random one, and those
-twice with which the sampler makes the shares equal. So are those that a function of the program fills there, and does nothing else with
+twice with which the sampler makes the shares equal. Where the loader need not shuffle, they come in its order: `ddp.gather_all(preds, order="samples")`
+takes the samples of the ranks in turn, as the sampler deals them, and `order="batches"` does so for each batch of a list of batches. A list of which it is
+not known that each batch adds one element a sample is gathered rank after rank, and the report says so.
+Lists that a function of the program fills there, and does nothing else with, are gathered as well
 (`decode(preds, out)` with `preds.extend(…)` in it).
 
 ## When it is not fixed
@@ -38,10 +41,12 @@ not fit together.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from dpmigrate.edit import After
 from dpmigrate.facts.nodes import walk
+from dpmigrate.facts.sample_order import Order, any_order, order
 from dpmigrate.facts.script import Script
 from dpmigrate.facts.totals import Unclear, totals
 from dpmigrate.model import Fix, Severity
@@ -49,6 +54,8 @@ from dpmigrate.rules._base import Hit, rule
 
 _LEFT = "{} would hold one rank's part of the samples, and {} beside it does"
 _ADVICE = "gather all of them (ddp.gather_all({})) if the numbers made from them must cover the epoch"
+_UNORDERED = "{} will hold the samples of rank 0 first, then those of rank 1 and so on, not in the order of the loader"
+_SORT = "where the order matters, collect the samples' numbers beside them and sort by these"
 
 
 @rule("DPM606", severity=Severity.WARNING, fix=Fix.SAFE, core=True)
@@ -64,8 +71,18 @@ def predictions_per_rank(script: Script) -> Iterator[Hit]:
         left = [name for name in left if _used_beside(script, loop.node, name, rows)]
         if left:  # lists of unequal lengths side by side would stop the program
             yield Hit(loop.node, _LEFT.format(", ".join(rows), ", ".join(left)), advice=_ADVICE.format(", ".join([*rows, *left])))
+            continue
+        over = f", over={script.text(loop.source)}" if loop.branches else ""
+        count = script.counting(loop)
+        if any_order(count.carried, script.train_loader_calls):
+            yield _gathered(script, loop.node, rows, over)
+            continue
+        orders = {name: order(count.carried, count.filled, script.executed, name) for name in rows}
+        if None in orders.values():  # lists that belong together stay in one order
+            yield _gathered(script, loop.node, rows, over)
+            yield Hit(loop.node, _UNORDERED.format(", ".join(rows)), advice=_SORT)
         else:
-            yield _gathered(script, loop.node, rows, f", over={script.text(loop.source)}" if loop.branches else "")
+            yield _gathered(script, loop.node, rows, over, orders)
 
 
 def _used_beside(script: Script, loop: ast.AST, name: str, rows: Sequence[str]) -> bool:
@@ -76,7 +93,10 @@ def _used_beside(script: Script, loop: ast.AST, name: str, rows: Sequence[str]) 
     return any(name in used and used & set(rows) for used in words)
 
 
-def _gathered(script: Script, node: ast.AST, rows: Sequence[str], over: str) -> Hit:
-    names = ", ".join(rows)
-    edit = After(script.span(node), f"{names} = {script.ddp}.gather_all({names}{over})")
-    return Hit(node, f"{names} would hold one rank's part of the samples", (edit,))
+def _gathered(script: Script, node: ast.AST, rows: Sequence[str], over: str, orders: Mapping[str, Order | None] = MappingProxyType({})) -> Hit:
+    lines = []
+    for kind in dict.fromkeys(map(orders.get, rows)):
+        names = ", ".join(name for name in rows if orders.get(name) is kind)
+        more = f', order="{kind}"' if kind else ""
+        lines.append(f"{names} = {script.ddp}.gather_all({names}{over}{more})")
+    return Hit(node, f"{', '.join(rows)} would hold one rank's part of the samples", (After(script.span(node), "\n".join(lines)),))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import sys
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Literal
 
 import torch
 
@@ -14,7 +16,7 @@ from ._places import meeting
 from ._state import alone
 
 
-def gather_all(*values: Any, over: Any = None) -> Any:
+def gather_all(*values: Any, over: Any = None, order: Literal["samples", "batches"] | None = None) -> Any:
     """What all ranks hold of each value, rank 0's first, the same on every rank; one value gives itself, several a tuple. A collective.
 
     Takes lists of anything that can be pickled, tensors and numpy arrays (put end to end along their first dimension), and dicts of
@@ -25,15 +27,23 @@ def gather_all(*values: Any, over: Any = None) -> Any:
     ``over`` names the loader whose loop made the values, where one loop serves divided and undivided loaders: nothing is gathered
     when every rank went through all of it.
 
-    Raises on every rank: ValueError when the ranks hold different numbers of values, TypeError for what cannot be put end to end.
+    ``order`` is for loops over a training loader, of which rank r has the samples r, r + W, r + 2W, ... (``distribute``,
+    ``local_rows``). With ``"samples"`` the values have an element for each sample, which the ranks give in turn; with ``"batches"``
+    lists have one for each batch, whose rows the ranks give in turn. The result is in the order of the loader then, with the samples
+    at its end with which the ranks' shares are filled up.
+
+    Raises on every rank: ValueError when the ranks hold different numbers of values, or for an unknown order, TypeError for what
+    cannot be put end to end.
     """
+    if order not in (None, "samples", "batches"):
+        raise ValueError(f"gather_all: order is {order!r}, neither 'samples' nor 'batches'")
     if not alone() and (over is None or is_divided(over)):
         with meeting("ddp.gather_all"):
             ranks = from_all(tuple(_plain(value) for value in values))
         counts = [len(held) for held in ranks]
         if len(set(counts)) > 1:
             raise ValueError(f"gather_all: the ranks passed different numbers of values: {counts}")
-        values = tuple(_like(value, _end_to_end(list(parts))) for value, parts in zip(values, zip(*ranks, strict=True), strict=True))
+        values = tuple(_like(value, _joined(list(parts), order)) for value, parts in zip(values, zip(*ranks, strict=True), strict=True))
     return values[0] if len(values) == 1 else values
 
 
@@ -59,7 +69,7 @@ def _like(own: Any, made: Any) -> Any:
     return made
 
 
-def _end_to_end(parts: list[Any]) -> Any:
+def _joined(parts: list[Any], order: str | None) -> Any:
     kinds = [_kind(part) for part in parts]
     held = [part for part in parts if part is not None and len(part)]
     found = {kind for kind, part in zip(kinds, parts, strict=True) if part is not None and len(part)}
@@ -67,19 +77,36 @@ def _end_to_end(parts: list[Any]) -> Any:
         raise TypeError(f"gather_all: the ranks hold different kinds: {kinds}")
     if not held:
         return parts[0]
-    if found == {"tensor"}:
-        return torch.cat(held)
-    if found == {"numpy"}:
-        return sys.modules["numpy"].concatenate(held)
     if found == {"dict"}:
-        return _by_key(held)
-    return [one for part in held for one in part]
+        return _by_key(held, order)
+    if order == "batches" and found == {"list"}:
+        turns = itertools.zip_longest(*held)
+        return [_joined([part for part in turn if part is not None], "samples") for turn in turns]
+    if order is not None:
+        at = _in_turn([len(part) for part in held])
+        if found == {"list"}:
+            end_to_end = [one for part in held for one in part]
+            return [end_to_end[i] for i in at]
+        return _cat(held, found)[at]
+    return [one for part in held for one in part] if found == {"list"} else _cat(held, found)
 
 
-def _by_key(held: list[dict[Any, Any]]) -> dict[Any, Any]:
+def _cat(held: list[Any], found: set[str]) -> Any:
+    """Tensors or arrays end to end."""
+    return torch.cat(held) if found == {"tensor"} else sys.modules["numpy"].concatenate(held)
+
+
+def _in_turn(counts: Sequence[int]) -> list[int]:
+    """Where the elements are that the ranks give in turn, in what they have end to end."""
+    starts = [0, *itertools.accumulate(counts)]
+    places = sorted((i, r) for r, count in enumerate(counts) for i in range(count))
+    return [starts[r] + i for i, r in places]
+
+
+def _by_key(held: list[dict[Any, Any]], order: str | None) -> dict[Any, Any]:
     joined = {}
     for key in dict.fromkeys(key for part in held for key in part):
-        joined[key] = _end_to_end([part[key] for part in held if key in part])
+        joined[key] = _joined([part[key] for part in held if key in part], order)
     return joined
 
 

@@ -216,3 +216,55 @@ def test_lists_that_a_function_fills_in_a_training_loop(line: str) -> None:
 )
 def test_lists_of_which_a_function_does_more_are_left(line: str) -> None:
     assert after(defs=_PUTS, before="decoder = Decoder()", **_training(line)) == []
+
+
+_IN_ORDER = "loader = DataLoader(train_set, batch_size=16)"
+_OUT = STEP.replace("loss = F.cross_entropy(model(x), y)", "out = model(x)\nloss = F.cross_entropy(out, y)")
+
+
+def _unshuffled(line: str, start: str = "kept = []", end: str = "print(kept)") -> dict[str, str]:
+    return {"loader": _IN_ORDER, "epoch_start": start, "step": f"{_OUT}{line}\n", "epoch_end": end}
+
+
+@pytest.mark.parametrize(
+    ("line", "start"),
+    [
+        pytest.param("kept.extend(out.argmax(1).tolist())", "kept = []", id="extend"),
+        pytest.param("kept += [p.item() for p in out.argmax(1)]", "kept = []", id="one by one"),
+        pytest.param("kept += list(y)", "kept = []", id="list"),
+        pytest.param("kept = torch.cat((kept, out.detach()))", "kept = torch.tensor(())", id="cat"),
+        pytest.param("for p, t in zip(out.argmax(1).tolist(), y.tolist()):\n    kept.append((p, t))", "kept = []", id="pairs"),
+        pytest.param("if epoch > 1:\n    kept.extend(y.tolist())", "kept = []", id="under a test that all ranks answer alike"),
+    ],
+)
+def test_an_element_a_sample_in_the_order_of_a_loader_that_does_not_shuffle(line: str, start: str) -> None:
+    assert after(**_unshuffled(line, start))[1:] == ['kept = ddp.gather_all(kept, order="samples")']
+    assert after(**{**_unshuffled(line, start), "loader": f"{_IN_ORDER[:-1]}, shuffle=True)"}) == ["kept = ddp.gather_all(kept)"]
+
+
+def test_an_attribute_and_a_list_of_batches_in_the_order_of_the_loader() -> None:
+    parts = _unshuffled("h.kept.extend(y.tolist())\nrows.append(out.detach())", start="h.kept, rows = [], []", end="print(h.kept, torch.cat(rows))")
+    parts["epoch_start"] = "h.kept = []\nrows = []"
+    lines = ['rows = ddp.gather_all(rows, order="batches")', 'h.kept = ddp.gather_all(h.kept, order="samples")']
+    assert sorted(after(defs="class H:\n    pass\nh = H()", **parts)[1:]) == sorted(lines)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param("kept.extend(out.view(-1).tolist())", id="several a sample"),
+        pytest.param("kept.extend(out[y > 0].tolist())", id="some samples"),
+        pytest.param("kept.extend([v.item() for v in y if v > 0])", id="some of a comprehension"),
+        pytest.param("for p in out.argmax(1).tolist():\n    if p:\n        kept.append(p)", id="some of a loop"),
+        pytest.param("kept.extend(y.sort().values.tolist())", id="an order of their own"),
+        pytest.param("if loss.item() > 0.1:\n    kept.extend(y.tolist())", id="some batches of a rank's own"),
+        pytest.param("kept.extend(y.tolist())\nothers.extend(out.view(-1).tolist())", id="beside one of an order that is not known"),
+    ],
+)
+def test_an_order_that_is_not_known_is_told(line: str) -> None:
+    parts = _unshuffled(line, start="kept = []\nothers = []", end="print(kept)\nprint(others)")
+    names = "kept, others" if "others" in line else "kept"
+    assert f"{names} = ddp.gather_all({names})" in after(**parts)
+    told = [f for f in hits("DPM606", **parts) if not f.edits]
+    assert [f.message for f in told] == [f"{names} will hold the samples of rank 0 first, then those of rank 1 and so on, not in the order of the loader"]
+    assert not [f for f in hits("DPM606", **{**parts, "loader": f"{_IN_ORDER[:-1]}, shuffle=True)"}) if not f.edits]

@@ -177,6 +177,27 @@ def gathered() -> None:
 
 
 @check
+def gathered_in_the_order_of_a_loader() -> None:
+    """Rank r has the samples r, r + W, ..., in batches of two; what is gathered is what one process has."""
+    world, me = ddp.world_size(), ddp.rank()
+    mine = [*range(me, 6 * world, world)]
+    whole = [*range(6 * world)]
+    assert ddp.gather_all(mine, order="samples") == whole
+    tensor, array, by_key = ddp.gather_all(torch.tensor(mine), np.array(mine), {"a": mine}, order="samples")
+    assert tensor.tolist() == array.tolist() == by_key["a"] == whole
+    batches = [torch.tensor(mine[at : at + 2]) for at in (0, 2, 4)]
+    joined = ddp.gather_all(batches, order="batches")
+    assert [one.tolist() for one in joined] == [whole[at : at + 2 * world] for at in range(0, 6 * world, 2 * world)]
+    pairs = ddp.gather_all([(i, i + 0.5) for i in mine], order="samples")
+    assert pairs == [(i, i + 0.5) for i in whole]
+    # one element more on the first rank comes last
+    longer = [me] * (2 if ddp.is_main() else 1)
+    assert ddp.gather_all(longer, order="samples") == ([*range(world), 0] if world > 1 else [0, 0])
+    assert ddp.gather_all([], order="batches") == []
+    raises(ValueError, "order is 'rows', neither", lambda: ddp.gather_all(mine, order="rows"))  # type: ignore[arg-type]
+
+
+@check
 def gathered_from_ranks_without_anything() -> None:
     if ddp.world_size() == 1:
         return

@@ -1,0 +1,75 @@
+"""In which order lists that a training loop fills hold the samples, once the ranks' parts are put together.
+
+Rank r has the samples r, r + W, r + 2W, ... of every batch. Where each rank's list has one element a sample, in the order of the batch, the elements of the
+ranks in turn are the list of one process. It matters only where the loader does not shuffle: any other order is random.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+from collections.abc import Collection, Sequence
+from typing import Literal
+
+from dpmigrate.execution.placements import Kind
+from dpmigrate.facts import places
+from dpmigrate.facts.batch import shuffles
+from dpmigrate.facts.carried import Carried
+from dpmigrate.facts.executed import Executed
+from dpmigrate.facts.filled import Filled, each_sample
+from dpmigrate.judge import Lies
+
+#: an element a sample, or one a batch
+Order = Literal["samples", "batches"]
+
+
+def any_order(carried: Carried, divided: Collection[ast.Call]) -> bool:
+    """Whether those of a loop's loaders that are ``divided`` over the ranks all shuffle, by their texts."""
+    mine = [v.node for v in carried.loop.loaders if v.node in divided or not isinstance(v.node, ast.Call)]
+    return bool(mine) and all(isinstance(c, ast.Call) and shuffles(carried.roles, c) for c in mine)
+
+
+def order(carried: Carried, filled: Sequence[Filled], executed: Executed, name: str) -> Order | None:
+    """What the list or array of that name has an element for, in the order of the loader; None where that is not established."""
+    for f in filled:
+        if f.name == name:
+            known = all(_in_step(carried, executed, a) and _in_order(carried, executed, a) for a in f.adds)
+            return ("batches" if f.appended else "samples") if known else None
+    added = places.added(carried).get(name, [])
+    known = bool(added) and all(_in_step(carried, executed, a) and _in_order(carried, executed, a) for a in added)
+    return "samples" if known else None
+
+
+def _in_step(carried: Carried, executed: Executed, added: ast.expr) -> bool:
+    """Whether all ranks add in the same batches: under no test of a rank's own."""
+    around = itertools.takewhile(lambda a: a is not carried.loop.node, carried.names.ancestors(added))
+    return all(executed.the_same(a.test, ()) for a in around if isinstance(a, ast.If))
+
+
+def _in_order(carried: Carried, executed: Executed, added: ast.expr) -> bool:
+    """Whether what is added has a row for each sample of the batch, in its order."""
+    call = carried.names.parent[added]
+    parts = each_sample(carried, call) if isinstance(call, ast.Call) else []
+    if parts:
+        inner = next(a for a in carried.names.ancestors(call) if isinstance(a, ast.For))
+        return carried.names.parent[call] in inner.body and all(_are_samples(executed, p) for p in parts)
+    return _are_samples(executed, _taken_over(carried, added))
+
+
+def _taken_over(carried: Carried, node: ast.expr) -> ast.expr:
+    """What a list has as many elements as, in its order: ``list(y)``, ``[v.item() for v in y]``."""
+    match node:
+        case ast.Call(func=called, args=[one], keywords=[]) if carried.names.dotted(called) == "?.list":
+            return _taken_over(carried, one)
+        case ast.ListComp(generators=[ast.comprehension(iter=one, ifs=[])]):
+            return _taken_over(carried, one)
+    return node
+
+
+def _are_samples(executed: Executed, node: ast.expr) -> bool:
+    return bool(lies := executed.lying(())(node)) and all(map(_one_each, lies))
+
+
+def _one_each(lies: Lies) -> bool:
+    p = lies.placement
+    return p.kind is Kind.ROWS and p.axis == 0 and p.times == 1 and not p.ragged and lies.single and lies.in_order
