@@ -80,7 +80,8 @@ def take_streams(packed: str) -> None:
 def same_stream() -> Iterator[None]:
     """Run the body with rank 0's random streams on every rank; the other ranks' own go on afterwards. A collective.
 
-    For data that are drawn anew while training runs (negative samples, another subset): each rank would train on other data.
+    For data that are drawn anew while training runs (negative samples, another subset): each rank would train on other data. Before ``seed_ranks``, and
+    behind ``own_streams``, the ranks have one stream: all go on with what the body leaves, also where it seeds torch.
     """
     if alone():
         yield
@@ -91,7 +92,7 @@ def same_stream() -> Iterator[None]:
     try:
         yield
     finally:
-        if rank() != 0:
+        if rank() != 0 and STATE.common_seed is not None:
             _restore(own)
 
 

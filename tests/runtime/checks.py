@@ -581,6 +581,20 @@ def zz_stream_in_common() -> None:
         assert torch.rand(1).item() == later[ddp.rank()]  # theirs went on from where it was
 
 
+@check
+def zy_streams_before_the_ranks_have_their_own() -> None:
+    """A data set that seeds torch where it is built leaves that seed on all ranks: samplers and splits after it are the same everywhere."""
+    with ddp.same_stream():
+        torch.manual_seed(1)
+        torch.rand(3)
+    drawn = everyone((torch.rand(1).item(), random.random()))
+    assert len(set(drawn)) == 1
+    assert set(everyone(torch.initial_seed())) == {1}
+    sampler = ddp.DistributedSampler(range(8))  # type: ignore[arg-type, var-annotated]
+    ddp.seed_ranks()  # which compares what samplers were given
+    assert len(set(everyone(sampler.seed))) == 1
+
+
 @dataclasses.dataclass(frozen=True)
 class _Scan:
     name: str
