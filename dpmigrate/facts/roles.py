@@ -209,7 +209,7 @@ class Roles:
     @cached_property
     def loader_calls(self) -> tuple[ast.Call, ...]:
         """The calls that make a DataLoader, here or in a function of another file."""
-        return tuple(c for c in self.calls if self.makes_loader(c) or self._makes_own_loader(c) or self._fetches_loader(c))
+        return tuple(c for c in self.calls if self.makes_loader(c) or self._makes_own_loader(c) or self._makes_by_partial(c) or self._fetches_loader(c))
 
     def makes_loader(self, call: ast.Call) -> bool:
         """Whether the call is that of ``DataLoader`` itself, whose arguments can be read."""
@@ -219,6 +219,11 @@ class Roles:
         """Whether the call makes an object of a class of this program that derives from ``DataLoader``; ``ddp.distribute`` divides it when it is finished."""
         made = [v.cls for v in self.values.eval(call) if v.kind == "object" and v.node is call and v.cls is not None]
         return any(self.names.dotted(b) in DATA_LOADER for c in made for k in self.values.defs.bases(c) for b in k.bases)
+
+    def _makes_by_partial(self, call: ast.Call) -> bool:
+        """Whether the call makes a DataLoader of which some arguments were given before: ``load = partial(DataLoader, num_workers=4)``, ``load(data)``."""
+        given = [v.node for v in self.values.eval(call.func) if v.kind == "call" and v.qual == "functools.partial"]
+        return any(isinstance(p, ast.Call) and p.args and self.makes_loader(ast.Call(p.args[0], [], [])) for p in given)
 
     def _fetches_loader(self, call: ast.Call) -> bool:
         """``train_loader = utils.get_loader(args)``: what code of another file gives, where a name says what it is.

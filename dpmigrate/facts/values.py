@@ -523,9 +523,17 @@ class Values:
                 out |= self._parts.made(node, v.qual) | (self._named(node) if v.qual == "?.getattr" else NONE)
             elif v.kind == "call" and v.qual in _FOUND:
                 out.add(Val("call", node, ""))
+            elif v.kind == "call" and v.qual == "functools.partial" and isinstance(v.node, ast.Call) and v.node.args:
+                out |= self._made_by_partial(node, v.node.args[0])
         if not out and not callees:
             out.add(Val("call", node, ""))
         return frozenset(out)
+
+    def _made_by_partial(self, node: ast.Call, made: ast.expr) -> Vals:
+        """What a call of ``partial(made, …)`` makes, where that is a class or of a library."""
+        found = self.eval(made)
+        objects = frozenset(Val("object", node, cls=v.cls) for v in found if v.kind == "class" and v.cls is not None)
+        return objects.union(*(self._parts.made(node, v.qual) for v in found if v.kind == "ext"))
 
     def _given(self, call: ast.Call, function: ast.AST) -> Vals:
         """What a call of a function of this module gives."""
