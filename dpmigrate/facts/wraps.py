@@ -654,7 +654,7 @@ class Wrapping:
     def _by_branch(self, node: ast.AST, writes: list[ast.stmt], within: ast.stmt | None) -> Iterator[tuple[list[ast.stmt], int, list[ast.stmt]]]:
         block, last = self._common_block(writes, within)
         stmt = block[last]
-        if not reaches_loop(self.roles, stmt):
+        if not reaches_loop(self.roles, stmt) and not self._is_elif(stmt):
             keys = set(self.values.keys(node)) if isinstance(node, ast.expr) else set()
             if without(self.roles, node, stmt) and not any(self._needs_bare(n, key) for s in block[last + 1 :] for n in walk(s) for key in keys):
                 yield from self._by_branch(node, writes, stmt)
@@ -672,6 +672,11 @@ class Wrapping:
             yield from self._by_branch(node, outside, within)
         for side in filter(None, sides):
             yield from self._by_branch(node, side, stmt)
+
+    def _is_elif(self, stmt: ast.stmt) -> bool:
+        """Whether the statement is the ``elif`` of another: nothing can stand beside it."""
+        above = self.names.parent[stmt]
+        return isinstance(stmt, ast.If) and isinstance(above, ast.If) and above.orelse == [stmt] and stmt.col_offset == above.col_offset
 
     def _is_moved(self, stmt: ast.stmt, key: Key) -> bool:
         """``self.model = self.model.to(device)``"""

@@ -204,8 +204,13 @@ t.{name}()
         ),
         pytest.param(
             f"if a:\n    model = nn.ReLU()\n{_TRAINING}elif b:\n    model: nn.Module = nn.Tanh()\n    model(x)",
-            ["model = nn.ReLU()", "elif b:"],
+            ["model = nn.ReLU()", "model: nn.Module = nn.Tanh()"],
             id="training in one branch",
+        ),
+        pytest.param(
+            f"if a:\n    model = nn.ReLU()\n{_TRAINING}elif b:\n    model = nn.Tanh()\nelif c:\n    model = nn.Identity()\n    model.load_state_dict(s)",
+            ["model = nn.ReLU()", "model = nn.Tanh()", "model.load_state_dict(s)"],
+            id="training in one of several branches",
         ),
         pytest.param(
             f"model = nn.ReLU()\nif a:\n    model = nn.Tanh()\n{_TRAINING}else:\n{_TRAINING}",
@@ -226,7 +231,7 @@ t.{name}()
 def test_each_of_several_models_has_its_wrap(text: str, wraps: list[str]) -> None:
     plan = script(_TOP + text).wraps
     assert [told.words for _, told in plan.problems] == []
-    assert [ast.unparse(w.stmt).splitlines()[0].replace("if b:", "elif b:") for w in plan.wraps] == wraps
+    assert [ast.unparse(w.stmt).splitlines()[0] for w in plan.wraps] == wraps
 
 
 def test_what_a_variable_holds_between_a_model_and_its_wrap() -> None:
