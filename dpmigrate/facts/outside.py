@@ -67,6 +67,13 @@ def sends_files(roles: Roles, call: ast.Call) -> bool:
     return last(call.func) in _SENDING and (not dotted or dotted.startswith("huggingface_hub.")) and not any(True for _ in roles.values.targets(call))
 
 
+def reports(roles: Roles, call: ast.Call) -> bool:
+    """Whether the call is one of an experiment tracker's module, also where a variable, an attribute or a parameter has it: ``self._wandb.log(…)``."""
+    if (dotted := roles.names.dotted(call.func)) and not dotted.startswith("?."):
+        return dotted.startswith(TRACKERS)
+    return any(v.kind == "ext" and v.qual.startswith(TRACKERS) for v in roles.values.eval(call.func))
+
+
 def changes_files(roles: Roles, call: ast.Call) -> bool:
     """Whether the call writes, moves or removes a file by itself: not what it writes into memory."""
     if _in_memory(roles, call):

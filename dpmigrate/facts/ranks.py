@@ -13,7 +13,7 @@ from dpmigrate.facts.endings import is_exit
 from dpmigrate.facts.library import EXIST_METHODS, EXISTS
 from dpmigrate.facts.names import FunctionNode, Loop, last, position
 from dpmigrate.facts.nodes import walk
-from dpmigrate.facts.outside import TRACKERS, changes_files, waits_for_somebody
+from dpmigrate.facts.outside import changes_files, reports, waits_for_somebody
 from dpmigrate.facts.roles import Roles
 
 _FILE_QUESTIONS = EXISTS | {"os.path.getsize", "os.path.getmtime", "os.listdir", "os.scandir", "glob.glob"}
@@ -307,4 +307,4 @@ def left_to_main(roles: Roles, node: ast.AST) -> bool:
     if not (isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Call)):
         return False
     call = stmt.value
-    return changes_files(roles, call) or waits_for_somebody(roles.names, call) or roles.names.dotted(call.func).startswith(TRACKERS)
+    return changes_files(roles, call) or waits_for_somebody(roles.names, call) or reports(roles, call)

@@ -126,12 +126,15 @@ def faults(trial: Trial) -> Iterator[Fault]:
 
 def _early(trial: Trial) -> Iterator[ast.AST]:
     """Where an iterator over a training loader is made before the ranks have streams of their own, and no
-    loop goes through the loader else.
+    loop goes through the loader else, or its workers stay: they are seeded once.
     """
     passes = list(trial.result.trace.of("judge pass"))
+    # enumerate(loader) is a call, too
+    looped = {n for kind in (ast.For, ast.AsyncFor, ast.comprehension) for loop in trial.result.program.every(kind) for n in ast.walk(loop.iter)}
     for number in sorted(trial.sources):
         own = [e for e in passes if e.values["loader"] == value(Ref(number))]
-        if all(isinstance(e.node, ast.Call) for e in own) and _has_workers(trial, number):
+        alone = all(isinstance(e.node, ast.Call) and e.node not in looped for e in own)
+        if (alone or _keeps_workers(trial, number)) and _has_workers(trial, number):
             yield from dict.fromkeys(e.node for e in own if e.values["stream"] == const(False))
 
 
@@ -139,6 +142,12 @@ def _has_workers(trial: Trial, number: int) -> bool:
     """Whether a loader may have workers, which are seeded from the process's stream."""
     count, generator = (trial.result.heap.read((number, name)) for name in ("num_workers", "generator"))
     return bool(count) and count != const(0) and not generator
+
+
+def _keeps_workers(trial: Trial, number: int) -> bool:
+    """Whether the workers of a loader may go on from one pass to the next, with the streams that they have."""
+    held = trial.result.heap.read((number, "persistent_workers"))
+    return bool(held) and held != const(False)
 
 
 def _begun(loader: ast.Call, program: Program) -> Iterator[ast.AST]:

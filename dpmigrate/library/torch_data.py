@@ -65,6 +65,8 @@ def keep(site: Site, number: int, first: int) -> None:
     generator = site.arguments.keywords.get("generator")
     if generator and generator != NONE:
         site.m.heap.write((number, "generator"), generator)
+    if (kept := site.arguments.keywords.get("persistent_workers")) is not None:
+        site.m.heap.write((number, "persistent_workers"), kept)
     if site.arguments.stars:
         site.m.heap.write((number, "**"), site.arguments.stars)
     site.event("loader", object=value(Ref(number)))

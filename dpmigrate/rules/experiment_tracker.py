@@ -34,7 +34,7 @@ from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, Enclose, Wrap
 from dpmigrate.facts.names import last, position
-from dpmigrate.facts.outside import TRACKERS
+from dpmigrate.facts.outside import reports
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
 from dpmigrate.rules._base import Hit, rule
@@ -145,7 +145,7 @@ def _tracks(script: Script, node: ast.AST) -> bool:
     if not isinstance(node, ast.Call):
         return False
     given = isinstance(node.func, ast.Attribute) and node.func.attr == "append" and last(node.func.value) == "observers"
-    return script.names.dotted(node.func).startswith(TRACKERS) or (given and any(_tracks(script, a) for a in node.args))
+    return reports(script.roles, node) or (given and any(_tracks(script, a) for a in node.args))
 
 
 def _is_read(script: Script, node: ast.expr) -> bool:

@@ -97,6 +97,18 @@ _IMPORTS = (
 )
 
 
+@pytest.mark.parametrize("bar", ["loader", "map(list, loader)", "(batch for batch in loader)"])
+@pytest.mark.parametrize(("kept", "alike"), [("False", False), ("True", True)])
+def test_a_look_at_a_batch_before_the_ranks_have_their_streams(bar: str, kept: str, alike: bool) -> None:
+    """The loop makes an iterator of its own, whose workers are seeded anew, but for those that stay."""
+    text = _TAKEN.format(before="first = next(iter(loader))\nddp.seed_ranks()", after="", workers=f"2, persistent_workers={kept}")
+    text = text.partition("batches = iter")[0] + f"for x, y in {bar}:\n    loss = nn.functional.cross_entropy(model(x), y)\n    loss.backward()\n    optimizer.step()\n"
+    source = parse((_IMPORTS + text).encode(), "train.py")
+    assert isinstance(source, Source)
+    found = list(faults(Program.of(source)))
+    assert any(f.invariant == workers.NAME for f in found) is alike, found
+
+
 @pytest.mark.parametrize(
     ("parts", "alike"),
     [

@@ -191,3 +191,40 @@ def test_a_run_that_is_begun_where_there_is_none(value: str) -> None:
     """The ranks that have none get an object that does nothing."""
     text = after(imports="import wandb", before="run = " + value.format("wandb.init(project='p')"), end="run.log({'a': 1})")
     assert "run = " + value.format("ddp.main_only(wandb.init, project='p')") in text
+
+
+_HELD = """
+class Log:
+    def __init__(self):
+        import wandb
+        self.module = wandb
+        self.run = wandb.init(project="p")
+
+    def add(self, value):
+        self.module.log({"a": value})
+
+    def end(self):
+        self.run.finish()
+
+
+def tell(value, tracker):
+    tracker.log({"b": value})
+
+
+def tell_list(value, tracker):
+    tracker.log(value)
+"""
+
+
+def test_a_tracker_that_an_attribute_or_a_parameter_has() -> None:
+    """The module is known whatever holds it; the run that ``main_only`` makes needs no guard, and of other things with such a method nothing is said."""
+    end = "log = Log()\nlog.add(1)\nlog.end()\ntell(2, log.module)\ntell_list(3, Own())"
+    own = "class Own:\n    def log(self, value):\n        print(value)"
+    parts = {"defs": f"{_HELD}\n{own}", "end": end}
+    assert found("DPM504", **parts) == ['wandb.init(project="p")', 'self.module.log({"a": value})', 'tracker.log({"b": value})']
+    lines = [one.strip() for one in whole(**parts).splitlines()]
+    assert 'self.run = ddp.main_only(wandb.init, project="p")' in lines
+    assert lines[lines.index("self.run.finish()") - 1] == "def end(self):"
+    for call in ('self.module.log({"a": value})', 'tracker.log({"b": value})'):
+        assert lines[lines.index(call) - 1] == "if ddp.is_main():"
+    assert lines[lines.index("tracker.log(value)") - 1] == "def tell_list(value, tracker):"
