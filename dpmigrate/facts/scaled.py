@@ -51,6 +51,6 @@ def share(script: Script, loop: BatchLoop, added: ast.expr, losses: Mapping[str,
 
 def _is_part(script: Script, loop: BatchLoop, node: ast.expr, losses: Mapping[str, bool]) -> bool:
     """Whether an execution says that it is the rank's part of a sum over the batch, or its form where that is not known."""
-    lies = script.executed.lying(list(script.shown_bent))(node)
+    lies = script.executed.lying(script.made_whole)(node)
     placed = {lie.placement if lie.single else None for lie in lies}
     return placed == {SUM} if placed else holds(script.roles, loop, Counter("", (node,), False, True), losses) is Holds.SUM

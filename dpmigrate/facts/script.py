@@ -190,6 +190,16 @@ class Script:
         """Whether a result has shown that each rank makes this loss, or this term of one, of the samples of all."""
         return self.shown_bent.get(node) == BARE
 
+    @cached_property
+    def counted_parts(self) -> tuple[ast.expr, ...]:
+        """The sums and counts of losses that are those of all ranks where they are made, since tests ask for the counts as well."""
+        return tuple({p: None for call in self.roles.backwards for w in self.losses.weighted_in(call) for p in w.parts})
+
+    @property
+    def made_whole(self) -> list[ast.expr]:
+        """What the result has of all ranks in losses, and in what else is made of it."""
+        return [*self.shown_bent, *self.counted_parts]
+
     def of_all_samples(self, loss: ast.expr) -> bool:
         """Whether an execution says that all ranks have the same loss once what it takes of a rank's part is that of the global batch."""
         whole = [operand for operand, template in self.shown_bent.items() if template.startswith(("batch_", "mean_count", "sum_term"))]

@@ -264,10 +264,10 @@ def _held(script: Script, loop: BatchLoop, c: Counter, losses: Mapping[str, bool
     kind = holds(script.roles, loop, c, losses)
     if kind is not Holds.UNKNOWN:
         return kind
-    lies = script.executed.lying(list(script.shown_bent))
+    lies = script.executed.lying(script.made_whole)
     found = [lies(added) for added in c.adds]
     placed = {one.placement if one.single else None for of in found for one in of}
-    if script.shown_bent and all(found) and placed == {UNIFORM}:
+    if script.made_whole and all(found) and placed == {UNIFORM}:
         return Holds.STEP  # of a loss that all ranks make of the samples of all
     if script.settings.batch != "per-rank" and _alike(script, c) and all(counted(script.roles, loop, added) is Holds.STEP for added in c.adds):
         return Holds.STEP  # the batch size of the settings, in each of as many steps as there were

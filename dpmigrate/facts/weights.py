@@ -14,6 +14,7 @@ from itertools import takewhile
 from dpmigrate.facts.library import LAYOUTS
 from dpmigrate.facts.names import of_self
 from dpmigrate.facts.nodes import walk
+from dpmigrate.facts.reaching import reaching
 from dpmigrate.facts.roles import Roles
 from dpmigrate.facts.rows import Rows
 from dpmigrate.facts.selections import chosen, listed
@@ -38,6 +39,7 @@ class Weighted:
     ignored: str = ""
     elements: bool = False  # every element of the targets counts, whatever it is
     count: ast.expr | None = None
+    parts: tuple[ast.expr, ...] = ()  # the sum and the count where they are made, where the count is asked for in a test as well
     guards: tuple[ast.expr, ...] = ()
     inner: bool = False  # a mean over all samples, of which a function is taken
     built: bool = False  # the value is a criterion, which puts its own losses together: where it is called its weights cannot be read
@@ -130,7 +132,40 @@ def of_count(roles: Roles, node: ast.BinOp) -> Weighted | None:
     count, guards = _unguarded(roles, node.right)
     if not pure(count) or _from_model(roles, count, set()):
         return None
+    tested = _tested(roles, count)
+    if tested:
+        sums = (_made(roles, n.left) or n.left for n in (node, *_divided_alike(roles, node)))
+        return Weighted(node, parts=(*dict.fromkeys(sums), *tested))
     return Weighted(node, count=count, guards=guards)
+
+
+def _tested(roles: Roles, count: ast.expr) -> list[ast.expr]:
+    """Where a count is made that a test of its function asks for as well: ``n = mask.sum()``, ``if n == 0: return …``. With the count of all ranks in it they
+    answer alike. Nothing where no test does.
+    """
+    asked = [n for a in walk(roles.names.function(count)) if isinstance(a, ast.If | ast.IfExp | ast.While) for n in walk(a.test)]
+    if not isinstance(count, ast.Name):
+        again = [n for n in asked if isinstance(n, ast.expr) and ast.dump(n) == ast.dump(count)]
+        if again:
+            return [count, *again]
+    made = [(n, m) for n in walk(count) if isinstance(n, ast.Name) and (m := _made(roles, n)) is not None]
+    return [_unguarded(roles, m)[0] for n, m in made if any(isinstance(a, ast.Name) and a.id == n.id for a in asked)]
+
+
+def _divided_alike(roles: Roles, node: ast.BinOp) -> Iterator[ast.BinOp]:
+    """The other sums of the function that are divided by the same: a number that is shown beside the loss."""
+    for other in walk(roles.names.function(node)):
+        if isinstance(other, ast.BinOp) and isinstance(other.op, ast.Div) and other is not node and ast.dump(other.right) == ast.dump(node.right):
+            made = _made(roles, other.left) or other.left
+            if isinstance(made, ast.Call) and isinstance(made.func, ast.Attribute) and made.func.attr == "sum":
+                yield other
+
+
+def _made(roles: Roles, node: ast.expr) -> ast.expr | None:
+    """What a variable of the function is given; None where that may be one thing or another."""
+    found = reaching(roles.names, node) if isinstance(node, ast.Name) else None
+    plain = found is not None and found.how == "assign" and not found.path
+    return found.value if plain and found is not None and isinstance(found.value, ast.expr) else None
 
 
 def _argument(call: ast.Call, name: str, index: int) -> ast.expr | None:

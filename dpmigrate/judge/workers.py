@@ -130,7 +130,9 @@ def _early(trial: Trial) -> Iterator[ast.AST]:
     """
     passes = list(trial.result.trace.of("judge pass"))
     # enumerate(loader) is a call, too
-    looped = {n for kind in (ast.For, ast.AsyncFor, ast.comprehension) for loop in trial.result.program.every(kind) for n in ast.walk(loop.iter)}
+    program = trial.result.program
+    loops: list[ast.For | ast.AsyncFor | ast.comprehension] = [*program.every(ast.For), *program.every(ast.AsyncFor), *program.every(ast.comprehension)]
+    looped = {n for loop in loops for n in ast.walk(loop.iter)}
     for number in sorted(trial.sources):
         own = [e for e in passes if e.values["loader"] == value(Ref(number))]
         alone = all(isinstance(e.node, ast.Call) and e.node not in looped for e in own)

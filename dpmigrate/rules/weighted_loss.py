@@ -37,6 +37,9 @@ weights of all ranks where it is built: `criterion = ddp.weighted_loss(nn.CrossE
 `ddp.batch_sum` (and `ddp.batch_mean`) has the value of all ranks, S = s_1 + ... + s_W, and W times the gradient of the rank's own part, so that what DDP
 averages is f'(S) (ds_1 + ... + ds_W) for any function f. Samples that are compared with each other are those of all ranks by `ddp.batch_rows` (DPM303).
 
+Where a test asks for the count as well (`if mask.sum() == 0: return out.sum() * 0`), sum and count are those of all ranks where they are made, and all ranks
+answer alike: `n = ddp.batch_sum(mask.sum())`, `loss = ddp.batch_sum((errors * mask).sum()) / n`. So is what else is divided by it.
+
 ## When it is not fixed
 Where a loss of the program's own is given such targets, or what is called is not seen: then it is refused. An evaluation that computes such a loss as well
 goes under `torch.no_grad()`, unless something in it takes a gradient, or one loop trains and evaluates: then it is refused. A loss that the model computes
@@ -79,6 +82,9 @@ def weighted_loss(script: Script) -> Iterator[Hit]:
         for part in script.losses.weighted_in(call):
             if part.value not in done and not part.built and open_to(part.value):
                 done[part.value] = None
+                yield from _parts(script, part, done)
+                if part.parts:
+                    continue
                 yield Hit(part.value, _FUNCTION if part.inner else _MESSAGE, tuple(_edits(script, part)))
     for shown in script.shown_over_weights:
         known = script.losses.over_weights(shown)
@@ -96,6 +102,14 @@ def weighted_loss(script: Script) -> Iterator[Hit]:
             yield Hit(operand, words, (Wrap(script.span(operand), f"{script.ddp}.{template}"),))
     if script.quieted:
         yield from _quieted(script, [*done, *(term for call in script.roles.backwards for term in script.losses.sums_in(call))])
+
+
+def _parts(script: Script, part: Weighted, done: dict[ast.AST, None]) -> Iterator[Hit]:
+    """A sum and a count that are those of all ranks where they are made."""
+    for made in part.parts:
+        if made not in done:
+            done[made] = None
+            yield Hit(made, _OF_PART["batch_sum"], (Wrap(script.span(made), f"{script.ddp}.batch_sum({{}})"),))
 
 
 def _built(script: Script) -> dict[ast.Call, None]:

@@ -472,3 +472,51 @@ def test_other_losses_of_models(parts: dict[str, str]) -> None:
 )
 def test_labels_that_are_not_seen_are_refused(parts: dict[str, str]) -> None:
     assert refused("DPM302", **parts)
+
+
+_ASKED = """
+def masked(out, y):
+    mask = (y > 0).float()
+    {}
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "lines"),
+    [
+        pytest.param(
+            "n = mask.sum()\n    if n.item() == 0:\n        return out.sum() * 0\n    return (out[:, 0] * mask).sum() / n",
+            ["n = ddp.batch_sum(mask.sum())", "return ddp.batch_sum((out[:, 0] * mask).sum()) / n"],
+            id="a return before it",
+        ),
+        pytest.param(
+            "n = max(mask.sum().item(), 1)\n    if n < 2:\n        return out.sum() * 0\n    return (out[:, 0] * mask).sum() / n",
+            ["n = max(ddp.batch_sum(mask.sum().item()), 1)", "return ddp.batch_sum((out[:, 0] * mask).sum()) / n"],
+            id="a number with a guard",
+        ),
+        pytest.param(
+            "n = mask.sum()\n    total = (out[:, 0] * mask).sum()\n    return total / n if n > 0 else total * 0",
+            ["n = ddp.batch_sum(mask.sum())", "total = ddp.batch_sum((out[:, 0] * mask).sum())", "return total / n if n > 0 else total * 0"],
+            id="a sum in a variable",
+        ),
+        pytest.param(
+            "total = (out[:, 0] * mask).sum()\n    if mask.sum() > 0:\n        total = total / mask.sum()\n    return total",
+            ["total = ddp.batch_sum((out[:, 0] * mask).sum())", "if ddp.batch_sum(mask.sum()) > 0:", "total = total / ddp.batch_sum(mask.sum())"],
+            id="written twice",
+        ),
+        pytest.param(
+            "n = mask.sum()\n    if n == 0:\n        return out.sum() * 0\n    hit = (mask * (out[:, 0] > 0)).sum() / n\n    print(hit)\n    return (out[:, 0] * mask).sum() / n",
+            ["hit = ddp.batch_sum((mask * (out[:, 0] > 0)).sum()) / n"],
+            id="another number that is divided by it",
+        ),
+    ],
+)
+def test_a_count_that_a_test_asks_for(body: str, lines: list[str]) -> None:
+    text = whole(defs=_ASKED.format(body), step=_STEP.format("loss = masked(model(x), y)"))
+    assert [one for one in lines if one not in [written.strip() for written in text.splitlines()]] == []
+    assert "mean_count" not in text
+
+
+def test_a_count_that_no_test_of_its_function_asks_for() -> None:
+    text = whole(defs=_ASKED.format("n = mask.sum()\n    return (out[:, 0] * mask).sum() / n"), step=_STEP.format("n = 3\nif n > 2:\n    loss = masked(model(x), y)"))
+    assert "return (out[:, 0] * mask).sum() / ddp.mean_count(n)" in text
