@@ -27,6 +27,7 @@ from dpmigrate.execution.values import (
     data,
     known,
     origins,
+    strings,
 )
 from dpmigrate.library.natures import CLOCK
 from dpmigrate.library.pure import family_of
@@ -83,6 +84,17 @@ def writes_by_mode(mode: object) -> bool:
     return isinstance(mode, str) and 0 < len(mode) < 5 and set(mode) <= set("rwaxbt+") and bool(set(mode) & set("wax+"))
 
 
+def opened_for(mode: Value | None) -> tuple[bool, bool]:
+    """Whether a file that ``open`` is given this mode for may be read, and whether it may be written, by
+    each of the modes that it may be (``"a" if resumed else "w"``). What is not seen counts as reading.
+    """
+    mode = mode or const("r")
+    letters = [set(s) for s in strings(mode)]
+    unseen = not letters or any(not isinstance(a, Const | Setting) for a in mode)
+    writing = [bool(found & set("wax+")) for found in letters]
+    return unseen or not all(writing), any(writing)
+
+
 class FileCall:
     """A call of which it is asked what files it is about."""
 
@@ -116,7 +128,7 @@ class FileCall:
         elif self._name == f"{RUNTIME}main_path":
             yield from self._given[:1]
         elif self._name in _OPENS:
-            if set(str(known(self._arguments.get(1, "mode") or NOTHING))) & set("wax+") and self._arguments.get(1, "mode"):
+            if opened_for(self._arguments.get(1, "mode"))[1]:
                 yield from self._given[:1]
         elif self._method and self._word in _OF_PATHS:
             yield from self._receiver()

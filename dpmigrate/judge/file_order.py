@@ -22,7 +22,7 @@ from dpmigrate.execution.engine import Execution
 from dpmigrate.execution.joins import join
 from dpmigrate.execution.machine import PROCESS, Frame
 from dpmigrate.execution.values import NONE, NOTHING, Foreign, Value, const, known
-from dpmigrate.judge.file_calls import RUNTIME, FileCall
+from dpmigrate.judge.file_calls import RUNTIME, FileCall, opened_for
 from dpmigrate.judge.idle_questions import where_missing, without_effect
 from dpmigrate.judge.path_forms import pattern
 from dpmigrate.judge.path_overlap import overlap, within
@@ -187,8 +187,9 @@ def _deeds(m: Judged, name: str, arguments: Arguments, node: ast.Call, frame: Fr
         elif word in ("read_text", "read_bytes", "stat"):
             yield from _all(READ, forms(own, frame))
         elif word == "open":
-            mode = str(known(arguments.get(0, "mode") or const("r")))
-            yield from _all(WRITTEN if set(mode) & set("wax+") else READ, forms(own, frame))
+            reads, writes = opened_for(arguments.get(0, "mode"))
+            for kind in (*[WRITTEN] * writes, *[READ] * reads):
+                yield from _all(kind, forms(own, frame))
         elif word in ("glob", "rglob") and args and not _is_library(own):
             yield from _all(ASKED, {f"{f}/{p}" for f in forms(own, frame) for p in map(pattern, forms(args[0], frame))})
         elif word == "iterdir":
@@ -213,10 +214,10 @@ def _deeds(m: Judged, name: str, arguments: Arguments, node: ast.Call, frame: Fr
             yield from _all(WRITTEN, forms(first, frame), tree=True)
         yield from _all(WRITTEN, forms(second, frame), tree=name in _TREES)
     elif name in _OPENS and first is not None:
-        mode = str(known(arguments.get(1, "mode") or const("r")))
-        if not set(mode) & set("wax+"):
+        reads, writes = opened_for(arguments.get(1, "mode"))
+        if reads:
             yield from _all(READ, forms(first, frame))
-        elif "main_path" not in ast.unparse(first):  # that has been noted by itself
+        if writes and "main_path" not in ast.unparse(first):  # that has been noted by itself
             yield from _all(WRITTEN, forms(first, frame))
     elif name == "torch.load" and first is not None:
         yield from _all(READ, forms(first, frame))

@@ -241,3 +241,26 @@ def test_what_the_others_read_in_their_turn_is_not_made_anew_in_the_next() -> No
 )
 def test_asking_for_a_folder_that_all_ranks_make_next(asks: str, said: set[str]) -> None:
     assert _said(asks) == said
+
+
+_LOG = "import sys\nlog = open(ddp.main_path('log.csv'), {})\nlog.write('1')\n"
+
+
+@pytest.mark.parametrize(
+    ("mode", "said"),
+    [
+        ("'a' if 'more' in sys.argv else 'w'", set()),
+        ("'w' if 'new' in sys.argv else 'x'", set()),
+        ("{True: 'a', False: 'w'}['more' in sys.argv]", set()),
+        ("'w' if 'new' in sys.argv else 'r'", {_EARLY}),
+        ("'r'", {_EARLY}),
+    ],
+)
+def test_a_file_that_is_opened_in_one_of_several_modes(mode: str, said: set[str]) -> None:
+    """It is read where one of them reads."""
+    assert _said(_LOG.format(mode)) == said
+
+
+@pytest.mark.parametrize("mode", ["'a' if 'more' in sys.argv else 'w'", "'r' if 'old' in sys.argv else 'w'"])
+def test_a_file_that_some_mode_writes_is_written(mode: str) -> None:
+    assert _EARLY in _said(f"import sys\nif ddp.is_main():\n    f = open('log.csv', {mode})\nx = read('log.csv')")
