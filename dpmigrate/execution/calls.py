@@ -107,6 +107,8 @@ class CallParts(InstanceParts):
         made = self.object(atom)
         if made is not None and not self.library.takes(self, made, arguments):
             return False
+        if made is not None and (handed := self.library.handed_to(self, made)):
+            return any(self._takes(a, arguments) for a in handed if not isinstance(a, Unbound | Differs))
         if made is not None and made.kind == "class":
             atom = self._constructor(made) or atom
         if made is not None and made.kind == "instance":

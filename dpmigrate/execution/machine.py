@@ -106,6 +106,11 @@ class Library(Protocol):
     def takes(self, m: Machine, made: Object, arguments: Arguments) -> bool:
         """Whether an object of a library can be called with the arguments, as far as is known."""
 
+    def handed_to(self, m: Machine, made: Object) -> Value:
+        """What a call of a library's object calls with the same arguments: the model in a wrapper;
+        nothing where it is not seen, or the arguments are others.
+        """
+
     def constructed(
         self, m: Machine, made: Object, kinds: frozenset[str], arguments: Arguments, node: ast.AST,
         frame: Frame,

@@ -12,6 +12,7 @@ from dpmigrate.execution.machine import Frame, Machine
 from dpmigrate.execution.objects import ELEMENTS, Object
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.values import (
+    NOTHING,
     RESULTS,
     Atom,
     Bound,
@@ -212,6 +213,9 @@ class Tables(Protocols):
 
     def takes(self, m: Machine, made: Object, arguments: Arguments) -> bool:
         return layer_takes(made, arguments)
+
+    def handed_to(self, m: Machine, made: Object) -> Value:
+        return (m.heap.read((made.number, "module")) or NOTHING) if made.kind == "wrapper" else NOTHING
 
     def constructed(
         self, m: Machine, made: Object, kinds: frozenset[str], arguments: Arguments, node: ast.AST,

@@ -385,3 +385,39 @@ def test_a_class_that_may_be_made_so_stays(base: str, more: str, after: str, cal
     text = _CHOSEN.format(base=base, more=more, after=after, call=call)
     m = executed(_HEAD + "from somewhere import load\n" + text)
     assert "Part" in {o.name for o in m.objects(held(m, "net"))} or "Unknown" in repr(held(m, "net"))
+
+
+_WRAPPED = """
+class Whole(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.part = nn.Conv2d(1, 1, 3), Part()
+    def forward(self, x):
+        x = self.first(x)
+        return self.part(x, x)
+class Part(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.up = nn.Upsample(scale_factor=2)
+    def forward(self, low, high{more}):
+        return torch.nn.functional.pad(self.up(low), [1, 1, 1, 1])
+if load('which') == 'whole':
+    net = nn.DataParallel(Whole())
+else:
+    net = nn.DataParallel(Part())
+for x, y in DataLoader(load('data'), 4):
+    out = net(x)
+"""
+
+
+def test_a_wrapper_takes_what_its_model_takes() -> None:
+    """Of several wrapped models those that can be called so are called, as of the bare ones."""
+    m = executed(_HEAD + "from somewhere import load\n" + _WRAPPED.format(more=""))
+    (out,) = data(held(m, "out"))
+    assert (out.placement.kind, out.axes) == (Kind.ROWS, 4)
+
+
+@pytest.mark.parametrize("more", ["=None", "=None, *rest"])
+def test_a_wrapper_whose_model_may_be_called_so_is_called(more: str) -> None:
+    m = executed(_HEAD + "from somewhere import load\n" + _WRAPPED.format(more=more))
+    assert "which axes are padded" in repr(held(m, "out"))
