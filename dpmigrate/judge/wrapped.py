@@ -8,13 +8,15 @@ forward gave
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from dpmigrate.execution.engine import Execution
 from dpmigrate.execution.trace import Event
 from dpmigrate.execution.values import Const, Value, const, data
 from dpmigrate.judge.notes import COMPLETED, FRESH, SYNCHRONISED
 from dpmigrate.judge.trial import Fault, Trial
+from dpmigrate.program import Program
 
 NAME = "trained parameters are wrapped"
 
@@ -27,12 +29,15 @@ def faults(trial: Trial) -> Iterator[Fault]:
     before = {name for _, name, _ in _missed(trial.original)} if trial.original is not None else ()
     for node, name, owner in _missed(trial.result):
         if name not in before:
-            words = f"there is no attribute {name} here"
+            words, sure = f"there is no attribute {name} here", True
             if name in (*dir(object), "__dict__"):
                 words = f"{name} is the wrapper's own here"
             elif any(o.kind == "wrapper" for o in trial.objects(owner)):
                 words = f"{name} is asked of a model's wrapper here, which lacks it: a wrapped model comes to code that means the bare one"
-            yield trial.fault(node, NAME, words)
+            elif node in _asked_for(trial.result.program):
+                sure = False
+                words = f"it is not known whether an object without a wrapper has {name}: its attributes have computed names, and hasattr is true of each"
+            yield trial.fault(node, NAME, words, established=sure)
     for event in trial.steps:
         if _before_training(trial, event):
             continue
@@ -119,3 +124,46 @@ def _missed(execution: Execution) -> Iterator[tuple[ast.AST, str, Value]]:
     for event in execution.trace.of("no attribute"):
         owner = event.values["owner"]
         yield from ((event.node, str(name.value), owner) for name in event.values["name"] if isinstance(name, Const))
+
+
+@lru_cache(maxsize=2)
+def _asked_for(program: Program) -> frozenset[ast.AST]:
+    """Reads of an attribute of a variable right behind the question whether it has it (``if hasattr(x,
+    "module"): y = x.module``). An object that lacks it does not come there: that the question has no answer
+    says that its attributes have computed names (``add_module(name, …)``), of which this may be one.
+    """
+    found: set[ast.AST] = set()
+    for part in program.parts:
+        for node in ast.walk(part.tree):
+            if isinstance(node, ast.If | ast.IfExp):
+                for asked in _asked(node.test):
+                    found |= set(_until_bound(node.body if isinstance(node, ast.If) else [node.body], *asked))
+    return frozenset(found)
+
+
+def _asked(test: ast.expr) -> Iterator[tuple[str, str]]:
+    """The variables and names of which a test says that they are there if it is true."""
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+        for part in test.values:
+            yield from _asked(part)
+    if isinstance(test, ast.Call) and isinstance(test.func, ast.Name) and test.func.id == "hasattr":
+        match test.args:
+            case [ast.Name(id=variable), ast.Constant(value=str(name))]:
+                yield variable, name
+
+
+def _until_bound(body: Sequence[ast.AST], variable: str, name: str) -> Iterator[ast.AST]:
+    """The reads of an attribute of a variable before the variable is bound again; of a statement with a
+    body of its own only where nothing in it binds it, and of functions none, which run at another time.
+    """
+    for part in body:
+        inner = list(ast.walk(part))
+        binds = any(isinstance(n, ast.Name) and n.id == variable and not isinstance(n.ctx, ast.Load) for n in inner)
+        later = any(isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda) for n in inner)
+        read = list(ast.walk(part.value)) if isinstance(part, ast.Assign) else [] if binds else inner
+        for n in [] if later else read:
+            match n:
+                case ast.Attribute(value=ast.Name(id=own), attr=attr, ctx=ast.Load()) if (own, attr) == (variable, name):
+                    yield n
+        if binds:
+            return
