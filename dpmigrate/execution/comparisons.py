@@ -111,10 +111,19 @@ class ComparisonParts(LiteralParts):
         hidden = [v for v in operands if not data(v) and self._hides(v)]
         if any(data(v) for v in operands) and not hidden:
             if all(_size(d) for v in operands for d in data(v)):
+                self._asked_size(node, operands, frame)
                 return SETTING
             found = arithmetic.elementwise("comparison", operands, node)
             return masking.by_operator(found, node.ops[0], operands) if len(rights) == 1 else found
         return self._of_turn(operands, node) or self.plain(operands, "comparison", node, frame)
+
+    def _asked_size(self, node: ast.Compare, operands: list[Value], frame: Frame) -> None:
+        """Record that a number of samples is compared with a number that does not go with it: ``len(x) > 4``."""
+        sizes = [v for v in operands if any(d.placement.kind is Kind.SIZE for d in data(v))]
+        others = [a for v in operands if v not in sizes for a in v]
+        plain = all(isinstance(a, Setting) or (isinstance(a, Const) and _is_positive(a.value)) for a in others)
+        if sizes and others and plain:
+            self.event(SIZE_ASKED, node, frame, sizes=join(*sizes))
 
     def _of_turn(self, operands: list[Value], node: ast.AST) -> Value:
         """The answer that a turn's own samples give, also those that lists hold; nothing where the
@@ -304,6 +313,15 @@ class ComparisonParts(LiteralParts):
             before = next((a.origin for a in apart if isinstance(a, Data | Differs)), None)
             return divergence.differing(SETTING, Parting(Origin(node, word, before), True, whose=whose))
         return self.opaque_result(operands, word, node, frame)
+
+
+#: the event of a number of samples that is compared with a number of the program
+SIZE_ASKED = "size compared"
+
+
+def _is_positive(number: object) -> bool:
+    """Whether it is a number above 0: there are samples on every rank."""
+    return isinstance(number, int | float) and number > 0
 
 
 #: Python's own classes

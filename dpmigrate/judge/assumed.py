@@ -8,6 +8,7 @@ from itertools import islice
 from textwrap import shorten
 
 from dpmigrate.execution.arithmetic import MEAN_BY_PART
+from dpmigrate.execution.comparisons import SIZE_ASKED
 from dpmigrate.execution.objects import Object
 from dpmigrate.execution.values import NONE, NOTHING, Const, Data, Ref, const, data, known
 from dpmigrate.judge import counts, devices, normalised, observed, scaling, shared_files, shown, streams, totals
@@ -24,7 +25,7 @@ def sentences(trial: Trial) -> tuple[str, ...]:
     """A sentence for each assumption that the user should know of."""
     found = (
         normalised.sentences, observed.sentences, _models, _detectors, _axes, _squeezed, _single, _scaled, _means, _parts, counts.sentences,
-        _mixed, _decided, _devices, _partners, _drawn_so_far, _unequal, _padding, _cut, _loads, _kept, scaling.sentences, _held_up,
+        _mixed, _decided, _devices, _partners, _drawn_so_far, _unequal, _padding, _cut, _asked, _loads, _kept, scaling.sentences, _held_up,
     )  # fmt: skip
     return tuple(dict.fromkeys(sentence for look in found for sentence in look(trial)))
 
@@ -273,6 +274,18 @@ def _cut(trial: Trial) -> Iterator[str]:
         yield (
             f"{_first(list(dict.fromkeys(found)))} cuts samples to the smallest of a batch, and each rank to the smallest of its "
             "part: other numbers than on one process. Cut to a fixed size, or pad and mask."
+        )
+
+
+def _asked(trial: Trial) -> Iterator[str]:
+    """Tests that compare the size of a training batch with a number: the first, and how many more there are."""
+    objects = trial.result.heap.objects
+    nodes = [e.node for e in trial.result.trace.of(SIZE_ASKED) if any(_shared(trial, objects[n]) for d in data(e.values["sizes"]) for n in d.sources)]
+    if nodes:
+        asked = list(dict.fromkeys(nodes))
+        yield (
+            f"{_first(asked)}, {trial.line(asked[0])}, asks for the size of a rank's part of the batch: on one process it is that of the whole batch, "
+            "and the answer may be another."
         )
 
 

@@ -375,3 +375,28 @@ if total / len(whole) < 1:
     found = judged(result(end=program + measured))
     assert not found.faults
     assert not [s for s in found.assumed if "needs at least" in s]
+
+
+@pytest.mark.parametrize(
+    ("test", "told"),
+    [
+        pytest.param("len(x) > 4", True, id="a number"),
+        pytest.param("x.size(0) == wanted", True, id="a setting"),
+        pytest.param("4 < x.shape[0]", True, id="the other way round"),
+        pytest.param("len(x) > 0", False, id="whether there are any"),
+        pytest.param("len(x) == y.size(0)", False, id="another size of the batch"),
+        pytest.param("len(x) == loader.batch_size", False, id="the size of the loader's batches"),
+        pytest.param("x.size(1) > 4", False, id="another axis"),
+        pytest.param("len(loader.dataset) > 4", False, id="the data set"),
+    ],
+)
+def test_what_is_asked_of_the_size_of_a_batch(test: str, told: bool) -> None:
+    """It is compared with a number that is chosen for the whole batch."""
+    said = judged(result(epoch="import json\nwanted = json.load(open('s.json'))['size']", step=f"if {test}:\n    x = x * 2")).assumed
+    assert any("asks for the size of a rank's part" in s for s in said) is told, said
+
+
+def test_what_is_asked_of_the_size_of_a_batch_of_an_evaluation() -> None:
+    """Its batches are whole."""
+    end = "with torch.no_grad():\n    for a, b in ddp.shard(val_loader):\n        if len(a) > 4:\n            print(net(a))"
+    assert not [s for s in judged(result(end=end)).assumed if "asks for the size" in s]
