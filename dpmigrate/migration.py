@@ -40,6 +40,10 @@ PROVE = "Prove it by running it (dpmigrate apply --verify), or take it as it is 
 WRONG = "the result would be wrong, so nothing was written"
 #: how notes begin that say of a loss that it may be no mean over the samples, and what else is not shown
 NOT_ESTABLISHED = "Not established"
+_OTHER_MODELS = (
+    "BatchNorm, where a model that the options choose has it, takes its statistics from a rank's part of the batch, not from the whole batch: other numbers "
+    "than on one GPU; --sync-bn keeps them (on GPUs)."
+)
 BY_DEFAULT = "Shown to be right for the defaults of the options"
 
 
@@ -152,13 +156,28 @@ def rewritten(script: Script, found: Sequence[Finding], comments: Sequence[Findi
             of_both = _shown(script, message, *both)
             alone = _shown(script, message, usual).bent if usual is not None else ()
             return replace(of_both, bent=alone, by_default=True) if alone else of_both
-        note = f"{BY_DEFAULT}; with others it is not established: {doubted(judgement)}. Prove those that you use."
-        judgement = replace(judgement, assumed=(*judgement.assumed, note), faults=(), means=usual.means)
+        judgement = _by_default(script, judgement, usual)
     if not wrong_on_paper:
         return Judged(texts, judgement, _shown(script, "", judgement))
     unused = [f for f in wrong_on_paper if f.invariant == judge.unused.NAME]
     wraps = tuple((w, f.words) for f in unused for w in _wraps(script, judgement.program, f.node))
     return replace(_shown(script, verdict(judgement), judgement), wraps=wraps)
+
+
+def _by_default(script: Script, judgement: Judgement, usual: Judgement) -> Judgement:
+    """What is known of a result that is right with the defaults of its options: where other values are not followed, what is said of the defaults holds for
+    these alone, and the models that options choose may normalise over the batch.
+    """
+    from dpmigrate.facts.layers import batch_norm
+
+    said = dict.fromkeys((*judgement.assumed, *usual.assumed))
+    if not script.settings.sync_bn and not any("BatchNorm" in s for s in said) and batch_norm(script.names) is not None:
+        said[_OTHER_MODELS] = None
+    note = f"{BY_DEFAULT}; with others it is not established: {doubted(judgement)}. Prove those that you use."
+    return replace(
+        judgement, assumed=(*said, note), own_totals=tuple(dict.fromkeys((*judgement.own_totals, *usual.own_totals))), faults=(), means=usual.means,
+        drawn=judgement.drawn or usual.drawn, drawn_in_full=judgement.drawn_in_full or usual.drawn_in_full,
+    )  # fmt: skip
 
 
 def _refused(fault: InResult) -> Shown:

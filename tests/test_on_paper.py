@@ -10,10 +10,11 @@ from textwrap import dedent
 import pytest
 
 from dpmigrate import engine, migration
-from dpmigrate.judge import Judgement, totals
+from dpmigrate.judge import Judgement, totals, wrapped
 from dpmigrate.judge.trial import Fault
 from dpmigrate.model import Outcome, Status
 from dpmigrate.settings import Settings
+from tests.pipeline import script
 
 #: a training of ``model`` on ``loader``, in a function
 TRAINED = """\
@@ -241,6 +242,25 @@ def test_what_is_established_for_the_defaults_of_options(tmp_path: Path, default
     assert outcome.status is (Status.CHANGED if passes else Status.REFUSED)
     told = [n for n in outcome.notes if n.startswith("Shown to be right for the defaults of the options; with others it is not established: ")]
     assert bool(told) is passes and all("mystery.loss" in n for n in told)
+
+
+@pytest.mark.parametrize(
+    ("layer", "said", "others"),
+    [
+        pytest.param("nn.Linear(4, 2)", "a", False, id="no layer that normalises"),
+        pytest.param("nn.BatchNorm1d(4)", "a", True, id="one in a model that an option may choose"),
+        pytest.param("nn.BatchNorm1d(4)", "BatchNorm takes", False, id="one in the model of the defaults"),
+    ],
+)
+def test_what_is_said_of_the_defaults_of_options(layer: str, said: str, others: bool) -> None:
+    """Where the program is not followed with other values, the notes of the defaults are kept."""
+    text = SCRIPT.format(imported="", model=f"nn.Sequential({layer}, nn.Linear(4, 2))", loss="model(x).mean()")
+    doubt = Fault("train.py:3", wrapped.NAME, "the program is not understood", established=False)
+    usual = Judgement((), (said,), ("a total",), True, drawn="torch.rand(2)")
+    found = migration._by_default(script(text), Judgement((doubt,), (), (), False), usual)
+    assert (found.faults, found.means, found.own_totals, found.drawn) == ((), True, ("a total",), "torch.rand(2)")
+    assert found.assumed[0] == said and found.assumed[-1].startswith(migration.BY_DEFAULT)
+    assert (len(found.assumed) == 3) is others
 
 
 def test_what_is_trained_by_no_default_is_not_established(tmp_path: Path) -> None:

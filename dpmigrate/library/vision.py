@@ -37,6 +37,13 @@ _RANDOM = (
     "Random", "Color", "Auto", "Trivial", "AugMix", "Rand", "MixUp", "CutMix", "Elastic",
     "TimeMasking", "FrequencyMasking", "SpecAugment",
 )  # fmt: skip
+#: transforms of albumentations that draw nothing, unless a probability is given; all others do
+_PLAIN_ALBUMENTATIONS = frozenset(
+    {"Resize", "Normalize", "ToTensorV2", "ToTensor3D", "CenterCrop", "Crop", "PadIfNeeded", "LongestMaxSize", "SmallestMaxSize", "ToFloat", "FromFloat", "NoOp"}
+    | {"BboxParams", "KeypointParams"}
+)
+#: what puts transforms one after the other
+_IN_TURN = frozenset({"Compose", "Sequential", "ReplayCompose"})
 #: a field of a Compose: its transforms
 _PARTS = "parts"
 
@@ -46,11 +53,22 @@ def transform(site: Site) -> Value:
     made = site.made("transform")
     made.extra = "albumentations" if site.name.startswith("albumentations.") else None
     inner = [o for v in site.arguments.all() for o in site.m.objects(tuple(site.deep(v)))]
-    if site.word.startswith(_RANDOM) or any("random" in o.marks for o in inner):
+    if site.word.startswith(_RANDOM) or any("random" in o.marks for o in inner) or (made.extra and _draws(site)):
         made.marks.add("random")
     if site.word == "Compose":
         site.m.heap.write((made.number, _PARTS), site.get(0, "transforms"))
     return value(Ref(made.number))
+
+
+def _draws(site: Site) -> bool:
+    """Whether a transform of albumentations may draw by itself, and not by those that it is made of."""
+    if site.arguments.keywords.get("p", const(1)) not in (const(1), const(1.0)):
+        return True
+    parts = site.get(0, "transforms")
+    if site.word in _IN_TURN:
+        known = site.m.known_elements(parts) if parts else None
+        return known is None or not all(site.m.objects(v) for v in known)
+    return site.word not in _PLAIN_ALBUMENTATIONS
 
 
 def composed(site: Site) -> Value | None:
@@ -92,7 +110,8 @@ def transformed_sample(site: Site) -> Value:
     for name, held in site.arguments.keywords.items():
         p = site.flat(held)
         found = site.each(kind="tensor") if p else value(Data("tensor", placements.UNIFORM))
-        found = streams.drawn(site, "random", found)
+        if site.object is None or "random" in site.object.marks:
+            found = streams.drawn(site, "random", found)
         site.m.set_item(value(Ref(made.number)), const(name), found, site.node, site.frame)
     return value(Ref(made.number))
 

@@ -32,7 +32,7 @@ from dpmigrate.edit import AddImport, Wrap
 from dpmigrate.facts.batch import measured, of_loader
 from dpmigrate.facts.library import SHOWING
 from dpmigrate.facts.loops import BatchLoop
-from dpmigrate.facts.names import last
+from dpmigrate.facts.names import last, position
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.script import Script
 from dpmigrate.model import Fix, Severity
@@ -97,9 +97,19 @@ def _size(script: Script, loop: BatchLoop, node: ast.AST) -> bool:
     if not isinstance(sized, ast.Name):
         return False
     bound = [b.target for b in script.names.bindings(script.names.scope_of[sized], sized.id)]
+    if any(_of_inner_loop(script, loop, sized, t) for t in bound):
+        return False
     if isinstance(loop.node, ast.For) and any(script.names.is_inside(t, loop.node.target) for t in bound):
         return True  # whatever other loops call by the name
     return bool(bound) and all(script.names.is_inside(t, loop.node) for t in bound)
+
+
+def _of_inner_loop(script: Script, loop: BatchLoop, sized: ast.Name, target: ast.AST) -> bool:
+    """Whether a loop within the turn, as of an evaluation, has given the variable what it holds behind it: a whole batch of that loop."""
+    around = takewhile(lambda a: a is not loop.node, script.names.ancestors(target))
+    inner = [a for a in around if isinstance(a, ast.For | ast.AsyncFor) and script.names.is_inside(target, a.target)]
+    within = [a for a in inner if script.names.is_inside(a, loop.node)]
+    return any(position(a) < position(sized) and not script.names.is_inside(sized, a) for a in within)
 
 
 def _shown(script: Script, loop: BatchLoop, node: ast.AST) -> bool:

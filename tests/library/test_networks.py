@@ -335,3 +335,19 @@ def test_another_tuple_may_be_of_that_class(asked: str) -> None:
 def test_children_that_are_asked_for_again(again: str) -> None:
     ex = executed(f"import torchvision\nfrom torch import nn\nnet = torchvision.models.resnet50(pretrained=True)\nwidth = len(list(net.children()))\n{again}\n")
     assert [o.kind for o in ex.objects(held(ex, "one"))] == ["module"]
+
+
+@pytest.mark.parametrize(
+    ("made", "draws"),
+    [
+        pytest.param("A.Compose([A.Resize(8, 8), A.Normalize(), ToTensorV2()])", False, id="none that draws"),
+        pytest.param("A.Compose([A.Resize(8, 8), A.HorizontalFlip(p=0.5)])", True, id="one that draws"),
+        pytest.param("A.Compose([A.Resize(8, 8, p=0.5)])", True, id="by chance"),
+        pytest.param("A.OneOf([A.Resize(8, 8), A.CenterCrop(8, 8)])", True, id="one of two"),
+        pytest.param("A.Compose(settings)", True, id="what is not seen"),
+        pytest.param("A.Compose([A.Compose([A.PadIfNeeded(8, 8)]), A.ToFloat()], bbox_params=A.BboxParams('coco'))", False, id="in each other"),
+    ],
+)
+def test_transforms_of_albumentations_that_draw(made: str, draws: bool) -> None:
+    text = f"import json\nfrom albumentations.pytorch import ToTensorV2\nsettings = json.load(open('s.json'))\nx = {made}(image=a, mask=b)['image']"
+    assert bool(list(executed(BEFORE + text).trace.of("draw"))) is draws

@@ -33,6 +33,7 @@ _ENUMERATE = {"batches": _LOOP}
         pytest.param("check(i * len(x))", {"defs": "def check(n):\n    return n"}, id="given to a function"),
         pytest.param("(lambda: check)()(i * len(x))", {"defs": "def check(n):\n    return n"}, id="given to something called"),
         pytest.param("if i * len(x) > 3:\n    print(i)", {}, id="asked"),
+        pytest.param("for x, _ in DataLoader(val_set, batch_size=16):\n    pass\nprint(i * len(x))", {}, id="of the last batch of an evaluation"),
         pytest.param("batch = {'x': x, 'y': y}\nfor k, v in batch.items():\n    print(k)\nprint(i * len(batch))", {}, id="how many fields there are"),
     ],
 )
