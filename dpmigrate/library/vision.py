@@ -39,8 +39,8 @@ _RANDOM = (
 )  # fmt: skip
 #: transforms of albumentations that draw nothing, unless a probability is given; all others do
 _PLAIN_ALBUMENTATIONS = frozenset(
-    {"Resize", "Normalize", "ToTensorV2", "ToTensor3D", "CenterCrop", "Crop", "PadIfNeeded", "LongestMaxSize", "SmallestMaxSize", "ToFloat", "FromFloat", "NoOp"}
-    | {"BboxParams", "KeypointParams"}
+    {"Resize", "Normalize", "ToTensorV2", "ToTensor3D", "CenterCrop", "Crop", "PadIfNeeded", "LongestMaxSize"}
+    | {"SmallestMaxSize", "ToFloat", "FromFloat", "NoOp", "BboxParams", "KeypointParams"}
 )
 #: what puts transforms one after the other
 _IN_TURN = frozenset({"Compose", "Sequential", "ReplayCompose"})
