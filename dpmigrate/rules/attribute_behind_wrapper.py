@@ -79,7 +79,9 @@ def attribute_behind_wrapper(script: Script) -> Iterator[Hit]:
 
 
 def _of_data_parallel(script: Script) -> set[str]:
-    """What the program sets on its DataParallel itself, ``net.best = loss``: the model inside did not have it, and has not got it now."""
+    """What the program sets on its DataParallel itself, ``net.best = loss``: the model inside did not have it, and has not got it now. All that the wrapper
+    holds, ``vars(net)`` and ``net.__dict__``, is its own.
+    """
     calls = [w.node for w in script.wraps.wraps if w.how == "call"]
     above = (a for call in calls for a in script.names.ancestors(call))
     if not calls or script.wraps.removed or any(isinstance(a, ast.If | ast.IfExp) and not is_main_guard(a) for a in above):
@@ -88,7 +90,7 @@ def _of_data_parallel(script: Script) -> set[str]:
     by_name = [c.args for c in script.calls("?.setattr") if len(c.args) == 3 and isinstance(c.args[1], ast.Constant)]
     stored += [(str(name.value), owner) for owner, name, _ in by_name if isinstance(name, ast.Constant)]
     found = ((name, script.roles.model_vals(owner)) for name, owner in stored if name not in _BOTH)
-    return {attr for attr, held in found if held and all(v.kind == "wrapped" for v in held)}
+    return {"__dict__", "vars()"} | {attr for attr, held in found if held and all(v.kind == "wrapped" for v in held)}
 
 
 def _behind(script: Script, node: ast.AST, both: Container[str], kept: Container[str]) -> Iterator[ast.expr]:
@@ -99,6 +101,8 @@ def _behind(script: Script, node: ast.AST, both: Container[str], kept: Container
         yield node.value
     elif isinstance(node, ast.For | ast.comprehension):
         yield node.iter
+    elif isinstance(node, ast.Call) and script.names.dotted(node.func) == "?.vars" and "vars()" in kept:
+        return
     elif isinstance(node, ast.Call) and script.names.dotted(node.func) in _ASK and node.args:
         asked = node.args[1].value if len(node.args) > 1 and isinstance(node.args[1], ast.Constant) else None
         if asked not in both and asked not in kept:

@@ -31,7 +31,7 @@ from collections.abc import Iterator
 
 from dpmigrate.edit import AddImport, Delete, DropArg, Edit, Replace, SetArg, Wrap
 from dpmigrate.facts.definitions import SAME
-from dpmigrate.facts.names import FunctionNode
+from dpmigrate.facts.names import FunctionNode, of_self
 from dpmigrate.facts.nodes import walk
 from dpmigrate.facts.objects import wrap_argument
 from dpmigrate.facts.script import Script
@@ -65,9 +65,24 @@ def data_parallel_wrap(script: Script) -> Iterator[Hit]:
             yield Hit(inner, "the model has no wrapper here any more", (Replace(script.span(inner), script.text(inner.value)),))
     for node in script.names.nodes:
         asked = asks_class_of_wrapper(script.names, node)
-        if asked is not None:
+        if asked is not None and (own := _own_module(script, asked[0])) is not None:
+            yield Hit(
+                node, f"a test for DataParallel is false under DDP, and a class of this program has an attribute module, too ({script.where(own)})",
+                severity=Severity.BLOCKER, advice="give that attribute another name, or take the test out",
+            )  # fmt: skip
+        elif asked is not None:
             code = f'{"" if asked[1] else "not "}hasattr({script.text(asked[0])}, "module")'
             yield Hit(node, "a test for DataParallel is false under DDP", (Replace(script.span(node), code),))
+
+
+def _own_module(script: Script, asked: ast.expr) -> ast.Attribute | None:
+    """Where a class of the program gives its objects an attribute ``module``, by which a wrapper is known, and what is asked may be one of them."""
+    stored = {script.names.cls(n): n for n in script.names.attributes("module") if isinstance(n.ctx, ast.Store) and of_self(n)}
+    held = script.values.eval(asked)
+    known = {v for outer in held for v in (outer, *script.values.inner(outer))}
+    if not held or any(v.kind == "call" for v in known):
+        return next(iter(stored.values()), None)
+    return next((stored[c] for v in known if v.cls is not None for c in script.values.defs.bases(v.cls) if c in stored), None)
 
 
 def _in_place(script: Script, w: Wrapping) -> Iterator[Edit]:

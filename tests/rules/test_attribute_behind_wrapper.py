@@ -232,3 +232,8 @@ def test_a_function_that_does_not_go_down_has_the_wrapper() -> None:
 )
 def test_what_is_set_by_name(end: str, changed: str) -> None:
     assert changed in whole(end=end)
+
+
+def test_what_a_data_parallel_holds_stays_on_it() -> None:
+    text = whole(model="model = nn.DataParallel(Net())", end='vars(model)["temperature"] = 2.0\nmodel.__dict__["scale"] = 3.0')
+    assert 'vars(model)["temperature"] = 2.0' in text and 'model.__dict__["scale"] = 3.0' in text

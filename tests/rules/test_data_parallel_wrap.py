@@ -164,6 +164,33 @@ def test_questions_for_the_class(test: str, line: str) -> None:
     assert line in whole(model="model = nn.DataParallel(Net())", end=f"print({test})")
 
 
+_EMA = """
+class Averaged:
+    def __init__(self, model):
+        self.module = model
+
+
+class Double(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.module = nn.Linear(8, 2)
+
+    def forward(self, x):
+        return 2 * self.module(x)
+
+
+def bare(model):
+    return model.module if isinstance(model, nn.DataParallel) else model
+"""
+
+
+def test_a_model_with_an_attribute_module_is_not_taken_for_a_wrapper() -> None:
+    """What is asked may be an object of such a class, or is seen to be none."""
+    parts = {"defs": _EMA, "model": "model = nn.DataParallel(Net())", "before": "other = Double()\nema = Averaged(model)"}
+    assert "isinstance(model, nn.DataParallel)" in refused("DPM101", **parts, end="print(bare(other))\nprint(bare(model))")
+    assert refused("DPM101", **parts, end="print(bare(model))") == []
+
+
 def test_sync_bn() -> None:
     settings = Settings(sync_bn=True)
     assert "    model = ddp.wrap(Net(), sync_bn=True)\n" in whole(settings, model="model = nn.DataParallel(Net())")
