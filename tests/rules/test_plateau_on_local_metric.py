@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.rules.program import after, found
+from tests.rules.program import STEP, after, found
 
 _MADE = "sched = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer)"
 
@@ -43,3 +43,17 @@ def test_a_parameter_and_an_attribute() -> None:
     defs += "    def end(self, value):\n        self.s.step(value)\ndef end(s, value):\n    s.step(value)"
     parts = {"defs": defs, "before": f"{_MADE}\nt = T(optimizer)", "epoch_end": "end(sched, loss)\nt.end(loss)"}
     assert after(**parts) == ["self.s.step(ddp.mean_all(value))", "s.step(ddp.mean_all(value))"]
+
+
+@pytest.mark.parametrize(
+    ("end", "expected"),
+    [
+        pytest.param("sched.step(total)", [], id="put together behind the loop"),
+        pytest.param("total = other(total)\nsched.step(total)", ["total"], id="something else since"),
+        pytest.param("sched.step(total / 3)", ["total / 3"], id="made of it"),
+    ],
+)
+def test_a_total_of_the_training_loop(end: str, expected: list[str]) -> None:
+    parts = {"before": _MADE, "epoch_start": "total = 0.0", "step": f"{STEP}total += loss.item()", "epoch_end": end, "defs": "def other(x):\n    return x"}
+    assert found("DPM323", **parts) == expected
+    assert ("total = ddp.mean_all(total)" in after(**parts)) is True
