@@ -56,6 +56,12 @@ def codes(outcome: Outcome) -> set[str]:
     [
         pytest.param("", "1 - (2 * (p * t).sum() + 1) / ((p + t).sum() + 1)", ["(ddp.batch_sum(2 * (p * t).sum()) + 1) / (ddp.batch_sum((p + t).sum()) + 1)"], id="dice"),
         pytest.param(
+            "import segmentation_models_pytorch as smp\ndice = smp.losses.DiceLoss('multilabel')",
+            "F.mse_loss(p, t) + dice(p, t)",
+            ["F.mse_loss(p, t) + dice(ddp.batch_rows(p), ddp.batch_rows(t))"],
+            id="a loss of a library of which the form is not known",
+        ),
+        pytest.param(
             "def overlap(p, t):\n    both = (p * t).sum(0)\n    return (1 - both / (p + t - p * t).sum(0)).mean()",
             "overlap(p, t)",
             ["ddp.batch_sum(both) / ddp.batch_sum((p + t - p * t).sum(0))"],

@@ -7,12 +7,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dpmigrate.execution import derivation, placements
-from dpmigrate.execution.placements import Kind
+from dpmigrate.execution.placements import Kind, Placement
 from dpmigrate.execution.values import (
     NONE,
     NOTHING,
+    Data,
+    Origin,
     Value,
     const,
+    data,
     known,
     placement_of,
     value,
@@ -46,11 +49,11 @@ def _reduced(site: Site, fields: dict[str, Value], default: str, given: list[Val
     operands = [v for v in (site.flat(a) for a in given) if v]
     # labels (B,) of predictions (B, C) are taken by sample: no elements are put beside each other
     p = placements.elementwise(map(placement_of, operands))
-    if reduction == "" and p.kind not in placements.EQUAL:
-        return site.unknown(f"how {site.word} takes the samples together")
+    if reduction == "" and not all(d.whole or d.placement.kind in placements.EQUAL for v in operands for d in data(v)):
+        return _of_a_part(site, p, operands)
     if p.kind is Kind.ROWS:
         if whole or p.axis:
-            return site.unknown(f"how {site.word} takes the samples together")
+            return _of_a_part(site, p, operands)
         match reduction:
             case "mean" | "batchmean":  # of all elements, or of the samples
                 p = placements.mean_over(p)
@@ -64,6 +67,18 @@ def _reduced(site: Site, fields: dict[str, Value], default: str, given: list[Val
     return derivation.derived(
         site.word, p, operands, site.node, kind="tensor", axes=axes, keep_axes=False
     )
+
+
+def _of_a_part(site: Site, p: Placement, operands: list[Value]) -> Value:
+    """What a loss gives of which it is not known how it takes the samples together: of a rank's part something else than of the whole batch. Given the samples
+    of all ranks it is right whatever it does.
+    """
+    words = f"how {site.word} takes the samples together"
+    if p.kind is not Kind.ROWS or p.axis or not site.grad():
+        return site.unknown(words)
+    made = derivation.derived(site.word, placements.PER_RANK, operands, site.node, kind="tensor", axes=0, keep_axes=False)
+    origin = Origin(site.node, words)
+    return tuple(a._replace(origin=origin, bent=a.bent | {site.node}) if isinstance(a, Data) else a for a in made)
 
 
 def loss(default: str) -> Effect:

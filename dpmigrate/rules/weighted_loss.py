@@ -35,7 +35,8 @@ Where one variable may hold this loss or another one, and where the targets are 
 weights of all ranks where it is built: `criterion = ddp.weighted_loss(nn.CrossEntropyLoss(weight=w)) if balanced else FocalLoss()`.
 
 `ddp.batch_sum` (and `ddp.batch_mean`) has the value of all ranks, S = s_1 + ... + s_W, and W times the gradient of the rank's own part, so that what DDP
-averages is f'(S) (ds_1 + ... + ds_W) for any function f. Samples that are compared with each other are those of all ranks by `ddp.batch_rows` (DPM303).
+averages is f'(S) (ds_1 + ... + ds_W) for any function f. Samples that are compared with each other are those of all ranks by `ddp.batch_rows` (DPM303), and so
+are those that a loss of a library is given of which it is not known how it takes them together (`smp.losses.DiceLoss`).
 
 Where a test asks for the count as well (`if mask.sum() == 0: return out.sum() * 0`), sum and count are those of all ranks where they are made, and all ranks
 answer alike: `n = ddp.batch_sum(mask.sum())`, `loss = ddp.batch_sum((errors * mask).sum()) / n`. So is what else is divided by it.

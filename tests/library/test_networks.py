@@ -125,18 +125,18 @@ c = CRF(5, batch_first=True)
         ("x = piq.ssim(a[a > 0], b[a > 0])", "ratio"),
         ("x = timm.loss.LabelSmoothingCrossEntropy()(a, b)", "partial(mean)"),
         ("x = monai.losses.DiceLoss()(a, b)", "partial(mean)"),
-        ("x = monai.losses.DiceLoss(batch=True)(a, b)", "unknown"),
+        ("x = monai.losses.DiceLoss(batch=True)(a, b)", "per rank"),
         ("x = piq.ssim(a, b, reduction=len('abc'))", "unknown"),
-        ("x = smp.losses.DiceLoss('binary')(a, b)", "unknown"),
+        ("x = smp.losses.DiceLoss('binary')(a, b)", "per rank"),
         ("x = kornia.losses.dice_loss(a, b)", "partial(mean)"),
-        ("x = kornia.losses.psnr_loss(a, b, 1.0)", "unknown"),
+        ("x = kornia.losses.psnr_loss(a, b, 1.0)", "per rank"),
         ("x = timm.loss.LabelSmoothingCrossEntropy()(a.flatten(1), b[:, 0, 0, 0].long())", "partial(mean)"),
-        ("x = timm.loss.AsymmetricLossMultiLabel()(a, b)", "unknown"),  # a sum or a mean, by its version
+        ("x = timm.loss.AsymmetricLossMultiLabel()(a, b)", "per rank"),  # a sum or a mean, by its version
         ("x = timm.loss.AsymmetricLossMultiLabel(reduction='sum')(a, b)", "partial(sum)"),
         ("x = timm.loss.AsymmetricLossMultiLabel(reduction='batchmean')(a, b)", "partial(mean)"),
         ("x = smp.losses.FocalLoss('multiclass')(a, b)", "partial(mean)"),
-        ("x = smp.losses.FocalLoss('multiclass', ignore_index=255)(a, b)", "unknown"),
-        ("x = smp.losses.FocalLoss('binary', normalized=True)(a, b)", "unknown"),
+        ("x = smp.losses.FocalLoss('multiclass', ignore_index=255)(a, b)", "per rank"),
+        ("x = smp.losses.FocalLoss('binary', normalized=True)(a, b)", "per rank"),
         ("x = smp.losses.SoftCrossEntropyLoss(smooth_factor=0.1)(a, b)", "partial(mean)"),
         ("x = kornia.losses.DiceLoss()(torch.ones(3), torch.ones(3))", "uniform"),
         ("x = add_self_loops(e)", "unknown"),
@@ -351,3 +351,17 @@ def test_children_that_are_asked_for_again(again: str) -> None:
 def test_transforms_of_albumentations_that_draw(made: str, draws: bool) -> None:
     text = f"import json\nfrom albumentations.pytorch import ToTensorV2\nsettings = json.load(open('s.json'))\nx = {made}(image=a, mask=b)['image']"
     assert bool(list(executed(BEFORE + text).trace.of("draw"))) is draws
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        pytest.param("x = smp.losses.DiceLoss('binary')(ddp.batch_rows(m(a)), ddp.batch_rows(b))", "partial(mean)", id="the samples of all ranks"),
+        pytest.param("x = smp.losses.DiceLoss('binary')(ddp.batch_rows(m(a)), b)", "unknown", id="of one of them the rank's own"),
+        pytest.param("x = smp.losses.DiceLoss('binary')(m(a).transpose(0, 1), b)", "unknown", id="samples along another axis"),
+        pytest.param("with torch.no_grad():\n    x = smp.losses.DiceLoss('binary')(m(a), b)", "unknown", id="without gradients, where rows are not gathered"),
+    ],
+)
+def test_a_loss_that_is_given_the_samples_of_all_ranks(text: str, wanted: str) -> None:
+    """Then it is that of the whole batch, however it takes the samples together."""
+    assert found(f"m = smp.Unet('a')\n{text}") == wanted
