@@ -72,7 +72,9 @@ def sentences(trial: Trial) -> Iterator[str]:
 
 
 def _unfit(trial: Trial) -> Iterator[tuple[Event, str]]:
-    by_scaler = {a for e in trial.result.trace.of("scaler step") for a in e.values["optimizer"]}
+    stepping = list(trial.result.trace.of("scaler step"))
+    by_scaler = {a for e in stepping for a in e.values["optimizer"]}
+    calls = {e.node for e in stepping}  # an optimizer may step alone as well, where no half precision is wanted
     for event in trial.steps:
         numbers = [a.object for a in event.values["gradients"] if isinstance(a, Ref)]
         losses = [d for n in numbers for d in data(trial.held(n, "loss"))]
@@ -81,7 +83,7 @@ def _unfit(trial: Trial) -> Iterator[tuple[Event, str]]:
             continue
         if all(_scaled(trial, d) for d in losses) and not known & by_scaler:
             yield event, "the gradients carry the scale of a GradScaler, and the optimizer steps alone"
-        elif known <= by_scaler and not any(_scaled(trial, d) for d in losses):
+        elif event.node in calls and not any(_scaled(trial, d) for d in losses):
             yield event, "the scaler steps, and the loss was not scaled: it divides by a scale that is not there"
     for kind, (done, words) in _ONCE.items():
         for event in trial.result.trace.of(kind):

@@ -42,8 +42,12 @@ _PLAIN_ALBUMENTATIONS = frozenset(
     {"Resize", "Normalize", "ToTensorV2", "ToTensor3D", "CenterCrop", "Crop", "PadIfNeeded", "LongestMaxSize"}
     | {"SmallestMaxSize", "ToFloat", "FromFloat", "NoOp", "BboxParams", "KeypointParams"}
 )
-#: what puts transforms one after the other
+#: what puts transforms one after the other, or chooses some
 _IN_TURN = frozenset({"Compose", "Sequential", "ReplayCompose"})
+_OF_SEVERAL = _IN_TURN | {"OneOf", "SomeOf", "OneOrOther"}
+#: transforms of albumentations that make a tensor (C, H, W) of an image, with their mark, and that of parts that are not seen
+_TO_TENSOR = frozenset({"ToTensorV2"})
+_MAKES_TENSORS, _UNSEEN_PARTS = "makes tensors", "parts that are not seen"
 #: a field of a Compose: its transforms
 _PARTS = "parts"
 
@@ -55,6 +59,10 @@ def transform(site: Site) -> Value:
     inner = [o for v in site.arguments.all() for o in site.m.objects(tuple(site.deep(v)))]
     if site.word.startswith(_RANDOM) or any("random" in o.marks for o in inner) or (made.extra and _draws(site)):
         made.marks.add("random")
+    if site.word in _TO_TENSOR or any(_MAKES_TENSORS in o.marks for o in inner):
+        made.marks.add(_MAKES_TENSORS)
+    elif made.extra and not _seen(site):
+        made.marks.add(_UNSEEN_PARTS)
     if site.word == "Compose":
         site.m.heap.write((made.number, _PARTS), site.get(0, "transforms"))
     return value(Ref(made.number))
@@ -64,11 +72,14 @@ def _draws(site: Site) -> bool:
     """Whether a transform of albumentations may draw by itself, and not by those that it is made of."""
     if site.arguments.keywords.get("p", const(1)) not in (const(1), const(1.0)):
         return True
-    parts = site.get(0, "transforms")
-    if site.word in _IN_TURN:
-        known = site.m.known_elements(parts) if parts else None
-        return known is None or not all(site.m.objects(v) for v in known)
-    return site.word not in _PLAIN_ALBUMENTATIONS
+    return not _seen(site) if site.word in _IN_TURN else site.word not in _PLAIN_ALBUMENTATIONS
+
+
+def _seen(site: Site) -> bool:
+    """Whether all that a transform is made of is seen."""
+    parts = site.get(0, "transforms") if site.word in _OF_SEVERAL else None
+    known = site.m.known_elements(parts) if parts else ()
+    return known is not None and all(site.m.objects(v) for v in known)
 
 
 def composed(site: Site) -> Value | None:
@@ -105,11 +116,16 @@ def transformed(site: Site) -> Value:
 
 
 def transformed_sample(site: Site) -> Value:
-    """albumentations gives a dictionary: ``transform(image=x)["image"]``."""
+    """albumentations gives a dictionary: ``transform(image=x)["image"]``. An image without channels, (H, W), gets an axis for them where it becomes a tensor; a
+    mask does not.
+    """
     made = site.made("dict")
+    marks = site.object.marks if site.object is not None else {_UNSEEN_PARTS}
     for name, held in site.arguments.keywords.items():
         p = site.flat(held)
         found = site.each(kind="tensor") if p else value(Data("tensor", placements.UNIFORM))
+        if name == "image" and marks & {_MAKES_TENSORS, _UNSEEN_PARTS}:
+            found = of_axes(found, 3 if _MAKES_TENSORS in marks else None)
         if site.object is None or "random" in site.object.marks:
             found = streams.drawn(site, "random", found)
         site.m.set_item(value(Ref(made.number)), const(name), found, site.node, site.frame)

@@ -365,3 +365,22 @@ def test_transforms_of_albumentations_that_draw(made: str, draws: bool) -> None:
 def test_a_loss_that_is_given_the_samples_of_all_ranks(text: str, wanted: str) -> None:
     """Then it is that of the whole batch, however it takes the samples together."""
     assert found(f"m = smp.Unet('a')\n{text}") == wanted
+
+
+@pytest.mark.parametrize(
+    ("made", "axes"),
+    [
+        pytest.param("A.Compose([A.Resize(8, 8), ToTensorV2()])", 4, id="with an axis of channels"),
+        pytest.param("A.Compose([A.Resize(8, 8)])", 3, id="an array as it was"),
+        pytest.param("A.Compose(settings)", None, id="what is not seen"),
+    ],
+)
+def test_axes_of_images_without_channels(made: str, axes: int | None) -> None:
+    """``ToTensorV2`` gives an image (H, W) an axis for its channels, and none to a mask."""
+    data = (
+        "class Slices(torch.utils.data.Dataset):\n    def __len__(self):\n        return 8\n    def __getitem__(self, i):\n"
+        "        both = transform(image=torch.ones(8, 8).numpy(), mask=torch.ones(8, 8).numpy())\n        return both['image'], both['mask']\n"
+    )
+    top = f"import json\nfrom albumentations.pytorch import ToTensorV2\nsettings = json.load(open('s.json'))\ntransform = {made}\n"
+    ex = executed(f"{BEFORE}{top}{data}for x, y in DataLoader(Slices(), 2):\n    pass\n")
+    assert [d.axes for name in ("x", "y") for d in held(ex, name) if isinstance(d, Data)] == [axes, 3]
