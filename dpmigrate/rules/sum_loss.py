@@ -54,7 +54,9 @@ def sum_loss(script: Script) -> Iterator[Hit]:
             continue
         loss = script.losses.of_backward(call)
         if loss.norm is Norm.MEAN:
-            terms |= {id(e): e for e in script.losses.sums_in(call) if not script.whole(e)}
+            sums = (e for e in script.losses.sums_in(call) if not script.whole(e))
+            # a sum over weights, as a penalty, is the same on all ranks
+            terms |= {id(e): e for e in sums if not script.executed.the_same(e, ())}
         if not script.sums(call):
             continue
         why = f" ({loss.why})" if loss.why and loss.norm is Norm.SUM else ""

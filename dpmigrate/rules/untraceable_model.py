@@ -168,7 +168,17 @@ def _uncalled(script: Script, advice: str) -> Iterator[Hit]:
                 return
             yield Hit(o.call, "the model that this optimizer trains is not seen to be called in the training loop", advice=advice)
             return
-        lost = [r for r in o.receivers if not module_of(roles, r)]
+        lost = [r for r in o.receivers if not module_of(roles, r) and not _is_part(script, r)]
         if lost:
             yield Hit(lost[0], f"what {script.text(lost[0])} is cannot be followed, but the optimizer trains it", advice=advice)
             return
+
+
+def _is_part(script: Script, receiver: ast.expr) -> bool:
+    """Whether it is a layer out of a list of a model's own: ``for layer in model.layers: params += list(layer.parameters())``."""
+    if not isinstance(receiver, ast.Name):
+        return False
+    bound = list(script.names.bindings(script.names.scope_of[receiver], receiver.id))
+    loops = [b for b in bound if b.how == "for" and b.value is not None]
+    over = [[n.value for n in walk(b.value) if isinstance(n, ast.Attribute)] for b in loops if b.value is not None]
+    return bool(bound) and len(loops) == len(bound) and all(any(module_of(script.roles, m) for m in held) for held in over)

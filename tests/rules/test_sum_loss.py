@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.rules.program import after, found
+from tests.rules.program import STEP, after, found
 
 _STEP = "optimizer.zero_grad()\n{}\nloss.backward()\noptimizer.step()"
 
@@ -108,3 +108,10 @@ def test_in_a_method() -> None:
     defs = "class T:\n    def back(self, out):\n        out.sum().backward()"
     step = "optimizer.zero_grad()\nT().back(model(x))\noptimizer.step()"
     assert "ddp.sum_loss(out.sum()).backward()" in after(defs=defs, step=step)
+
+
+def test_a_sum_over_weights_is_no_sum_over_the_batch() -> None:
+    """A penalty is the same on every rank."""
+    step = STEP.replace("F.cross_entropy(model(x), y)", "F.cross_entropy(model(x), y) + 0.1 * (torch.eye(8) - model.fc.weight.t() @ model.fc.weight).abs().sum()")
+    assert found("DPM301", step=step) == []
+    assert found("DPM301", step=step.replace("model.fc.weight.t() @ model.fc.weight", "x.t() @ x")) != []

@@ -308,3 +308,14 @@ def test_an_optimizer_that_nothing_steps(used: str, *, refuses: bool) -> None:
     """It was built for a part of the program that never runs: its model needs no wrap."""
     parts = {"imports": "import elsewhere", "before": _SPARE, "epoch_end": used}
     assert any("is not seen to be called" in f.message for f in hits("DPM904", **parts)) is refuses
+
+
+def test_parts_of_a_model_in_a_loop_over_them() -> None:
+    """What the loop's variable means are layers of the model, unless the loop goes over something else."""
+    net = "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.layers = nn.ModuleList([nn.Linear(8, 8), nn.Linear(8, 8)])\n"
+    net += "        self.last = nn.Linear(8, 2)\n"
+    net += "    def forward(self, x):\n        for layer in self.layers:\n            x = layer(x)\n        return self.last(x)\n"
+    made = "model = Net()\nparams = list(model.last.parameters())\nfor layer in model.layers:\n    params += list(layer.parameters())"
+    assert found("DPM904", net=net, model=made, optimizer="optimizer = torch.optim.SGD(params, lr=0.1)") == []
+    other = f"{made}\nimport elsewhere\nfor layer in elsewhere.more():\n    params += list(layer.parameters())"
+    assert found("DPM904", net=net, model=other, optimizer="optimizer = torch.optim.SGD(params, lr=0.1)") != []
