@@ -49,11 +49,19 @@ def _in_step(carried: Carried, executed: Executed, added: ast.expr) -> bool:
 def _in_order(carried: Carried, executed: Executed, added: ast.expr) -> bool:
     """Whether what is added has a row for each sample of the batch, in its order."""
     call = carried.names.parent[added]
+    if _chooses_list(call):
+        return False
     parts = each_sample(carried, call) if isinstance(call, ast.Call) else []
     if parts:
         inner = next(a for a in carried.names.ancestors(call) if isinstance(a, ast.For))
         return carried.names.parent[call] in inner.body and all(_are_samples(executed, p) for p in parts)
     return _are_samples(executed, _taken_over(carried, added))
+
+
+def _chooses_list(stmt: ast.AST) -> bool:
+    """Whether each batch, or each sample, chooses the list that it goes into: ``by_class[label].append(p)``."""
+    owner = stmt.func.value if isinstance(stmt, ast.Call) and isinstance(stmt.func, ast.Attribute) else getattr(stmt, "target", None)
+    return isinstance(owner, ast.Subscript) and not isinstance(owner.slice, ast.Constant)
 
 
 def _taken_over(carried: Carried, node: ast.expr) -> ast.expr:

@@ -258,11 +258,12 @@ def test_an_attribute_and_a_list_of_batches_in_the_order_of_the_loader() -> None
         pytest.param("for p in out.argmax(1).tolist():\n    if p:\n        kept.append(p)", id="some of a loop"),
         pytest.param("kept.extend(y.sort().values.tolist())", id="an order of their own"),
         pytest.param("if loss.item() > 0.1:\n    kept.extend(y.tolist())", id="some batches of a rank's own"),
+        pytest.param("for p, t in zip(out.argmax(1).tolist(), y.tolist()):\n    kept[t].append(p)", id="a list by the sample"),
         pytest.param("kept.extend(y.tolist())\nothers.extend(out.view(-1).tolist())", id="beside one of an order that is not known"),
     ],
 )
 def test_an_order_that_is_not_known_is_told(line: str) -> None:
-    parts = _unshuffled(line, start="kept = []\nothers = []", end="print(kept)\nprint(others)")
+    parts = _unshuffled(line, start="kept = {0: [], 1: []}\nothers = []" if "kept[t]" in line else "kept = []\nothers = []", end="print(kept)\nprint(others)")
     names = "kept, others" if "others" in line else "kept"
     assert f"{names} = ddp.gather_all({names})" in after(**parts)
     told = [f for f in hits("DPM606", **parts) if not f.edits]
