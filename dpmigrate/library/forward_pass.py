@@ -82,12 +82,14 @@ def reaching(d: Data, number: int) -> Data:
 
 
 def each_data(
-    m: Machine, v: Value, change: Callable[[Data], Data], seen: frozenset[int] = frozenset()
+    m: Machine, v: Value, change: Callable[[Data], Data], seen: set[int] | None = None
 ) -> Value:
     """A value with all its data changed, in place where lists, dictionaries and plain objects hold
-    them.
+    them: each of these once, however many hold it. ``seen`` are those that were changed already.
     """
+    seen = set() if seen is None else seen
     found: list[Atom] = []
+    m.heap.work += len(v)
     for a in v:
         made = m.object(a)
         if isinstance(a, Data):
@@ -95,10 +97,10 @@ def each_data(
         elif isinstance(a, Items):
             a = a._replace(items=tuple(each_data(m, i, change, seen) for i in a.items))
         elif made is not None and made.number not in seen and _plain(m, made):
-            inner = seen | {made.number}
+            seen.add(made.number)
             for name, held in list(m.heap.peek(made.number)):
                 if not (isinstance(name, str) and name.startswith("#")):
-                    m.heap.write((made.number, name), each_data(m, held, change, inner))
+                    m.heap.write((made.number, name), each_data(m, held, change, seen))
         found.append(a)
     return tuple(found)
 

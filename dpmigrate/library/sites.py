@@ -105,6 +105,7 @@ class Site:
                     found += rows or self.flat(self.m.contents(made), depth - 1, looked)
             elif depth:
                 found += self.unseen(a, depth)
+        self.m.heap.work += len(found)
         return join(*[(a,) for a in found])
 
     def apart(self, v: Value, depth: int = 3, looked: dict[int, int] | None = None) -> list[Value]:
