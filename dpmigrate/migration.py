@@ -168,10 +168,8 @@ def _by_default(script: Script, judgement: Judgement, usual: Judgement) -> Judge
     """What is known of a result that is right with the defaults of its options: where other values are not followed, what is said of the defaults holds for
     these alone, and the models that options choose may normalise over the batch.
     """
-    from dpmigrate.facts.layers import batch_norm
-
     said = dict.fromkeys((*judgement.assumed, *usual.assumed))
-    if not script.settings.sync_bn and not any("BatchNorm" in s for s in said) and batch_norm(script.names) is not None:
+    if not script.settings.sync_bn and not any("BatchNorm" in s for s in said) and script.normalises:
         said[_OTHER_MODELS] = None
     note = f"{BY_DEFAULT}; with others it is not established: {doubted(judgement)}. Prove those that you use."
     return replace(

@@ -291,7 +291,7 @@ def test_what_is_doubted_beside_a_told_loss(tmp_path: Path) -> None:
     text = text.replace("    model =", "    other = DataLoader(data, batch_size=16, shuffle=True)\n    model =")
     path.write_text(text.replace("for x, y in loader:", "for batch in zip(loader, other):").replace("optimizer.zero_grad()", "(x, y), _ = batch"))
     (outcome,) = engine.apply([path], Settings(), engine.Writing(write=False))
-    assert outcome.status is Status.REFUSED and "DPM305" in codes(outcome)
+    assert outcome.status is Status.REFUSED
     assert ": a rank's loss may be no mean over its samples: per rank: a clock, line 9. Prove it" in outcome.reason
 
 

@@ -18,6 +18,7 @@ from dpmigrate.facts.entry import Entry, find_entry
 from dpmigrate.facts.executed import Executed, early_questions, files_in_turn, files_of_all, racing, take_out_untrained, training_side, unfinished_loads
 from dpmigrate.facts.folders import folder_loops, preparations
 from dpmigrate.facts.inputs import InputGradient, input_gradients
+from dpmigrate.facts.layers import batch_norm
 from dpmigrate.facts.loops import BatchLoop, last, rounds
 from dpmigrate.facts.modes import default_path
 from dpmigrate.facts.modules import Modules
@@ -189,6 +190,11 @@ class Script:
     def whole(self, node: ast.expr) -> bool:
         """Whether a result has shown that each rank makes this loss, or this term of one, of the samples of all."""
         return self.shown_bent.get(node) == BARE
+
+    @property
+    def normalises(self) -> bool:
+        """Whether a model of the program, or one of a library that it names, may normalise over the batch."""
+        return batch_norm(self.names) is not None
 
     @cached_property
     def counted_parts(self) -> tuple[ast.expr, ...]:

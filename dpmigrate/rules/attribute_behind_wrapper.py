@@ -103,7 +103,16 @@ def _behind(script: Script, node: ast.AST, both: Container[str], kept: Container
         yield node.iter
     elif isinstance(node, ast.Call) and script.names.dotted(node.func) == "?.vars" and "vars()" in kept:
         return
+    elif isinstance(node, ast.Call) and "vars()" not in kept and (bound := _bound_to(script, node)) is not None:
+        yield bound
     elif isinstance(node, ast.Call) and script.names.dotted(node.func) in _ASK and node.args:
         asked = node.args[1].value if len(node.args) > 1 and isinstance(node.args[1], ast.Constant) else None
         if asked not in both and asked not in kept:
             yield node.args[0]
+
+
+def _bound_to(script: Script, call: ast.Call) -> ast.expr | None:
+    """What a function becomes a method of: ``count.__get__(model)``, ``types.MethodType(count, model)``. The model has it, and is called past the wrapper."""
+    if isinstance(call.func, ast.Attribute) and call.func.attr == "__get__" and call.args:
+        return call.args[0]
+    return call.args[1] if script.names.dotted(call.func) == "types.MethodType" and len(call.args) > 1 else None

@@ -237,3 +237,22 @@ def test_what_is_set_by_name(end: str, changed: str) -> None:
 def test_what_a_data_parallel_holds_stays_on_it() -> None:
     text = whole(model="model = nn.DataParallel(Net())", end='vars(model)["temperature"] = 2.0\nmodel.__dict__["scale"] = 3.0')
     assert 'vars(model)["temperature"] = 2.0' in text and 'model.__dict__["scale"] = 3.0' in text
+
+
+_COUNTING = """
+def begin(self):
+    self.register_forward_hook(print)
+
+
+def add(net):
+    net.begin = begin.__get__(net)
+    net.again = types.MethodType(begin, net)
+"""
+
+
+def test_what_a_function_becomes_a_method_of() -> None:
+    """Hooks that it registers on the wrapper would not run where an evaluation calls the model inside."""
+    text = whole(imports="import types", defs=_COUNTING, epoch_end="add(model)\nmodel.begin()")
+    assert "net.module.begin = begin.__get__(net.module)" in text and "net.module.again = types.MethodType(begin, net.module)" in text
+    kept = whole(imports="import types", defs=_COUNTING, model="model = nn.DataParallel(Net())", epoch_end="add(model)")
+    assert "net.begin = begin.__get__(net)" in kept
