@@ -32,7 +32,7 @@ def sentences(trial: Trial) -> Iterator[str]:
     yield (
         f"{which} takes its statistics from a rank's part of the batch, not from the whole batch: "
         "other numbers than on one GPU; --sync-bn keeps them (on GPUs)."
-        + (f" With one sample it fails after {behind}: {_remedy(dropping)}." if flat else "")
+        + (f" With one sample it fails after {behind}: {_remedy(dropping)}.{_most(trial)}" if flat else "")
     )
 
 
@@ -49,6 +49,22 @@ def _unwrapped(trial: Trial) -> Iterator[str]:
             "statistics from a rank's part of each: other numbers than on one GPU, and --sync-bn does not reach it. If it is frozen for good, "
             "call eval() on it; else nn.SyncBatchNorm.convert_sync_batchnorm keeps them (on GPUs)."
         )
+
+
+#: batches of so few samples are named: more ranks than half of them are not unusual
+_FEW = 16
+
+
+def _most(trial: Trial) -> str:
+    """For how many ranks the batches of the program are enough, where their size is written, and small."""
+    before = trial.original
+    held = [before.heap.read((o.number, "batch_size")) for o in trial.original_loaders()] if before is not None else []
+    asked = [known(v) for v in held if v]
+    sizes = [n for n in asked if isinstance(n, int) and 0 < n < _FEW]
+    if not sizes:
+        return ""
+    most = min(sizes) // 2
+    return f" Batches of {min(sizes)}, as here, are enough for {f'{most} ranks' if most > 1 else 'one rank alone'}."
 
 
 def _remedy(dropping: bool) -> str:

@@ -141,3 +141,13 @@ def test_a_model_that_is_trained_through_its_methods(tmp_path: Path) -> None:
     (outcome,) = engine.apply([path], Settings(unproven=True), engine.Writing(write=False))
     assert outcome.status is Status.CHANGED, outcome
     assert any(n.startswith("BatchNorm takes") for n in outcome.notes)
+
+
+@pytest.mark.parametrize(
+    ("size", "words"),
+    [("2", "Batches of 2, as here, are enough for one rank alone."), ("6", "Batches of 6, as here, are enough for 3 ranks."), ("16", ""), ("int(input())", "")],
+)
+def test_for_how_many_ranks_small_batches_are_enough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: str, words: str) -> None:
+    monkeypatch.setattr("tests.judge.test_normalised._SCRIPT", _SCRIPT.replace("batch_size=16", f"batch_size={size}"))
+    said = note(tmp_path, "Net('batch')")
+    assert _ONE_SAMPLE in said and said.endswith(words or "shorter last batch.")
