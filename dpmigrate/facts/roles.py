@@ -213,7 +213,10 @@ class Roles:
 
     def makes_loader(self, call: ast.Call) -> bool:
         """Whether the call is that of ``DataLoader`` itself, whose arguments can be read."""
-        return self.names.dotted(call.func) in DATA_LOADER or any(v.kind == "ext" and v.qual in DATA_LOADER for v in self.values.eval(call.func))
+        return self._is_loader_class(call.func)
+
+    def _is_loader_class(self, node: ast.expr) -> bool:
+        return self.names.dotted(node) in DATA_LOADER or any(v.kind == "ext" and v.qual in DATA_LOADER for v in self.values.eval(node))
 
     def _makes_own_loader(self, call: ast.Call) -> bool:
         """Whether the call makes an object of a class of this program that derives from ``DataLoader``; ``ddp.distribute`` divides it when it is finished."""
@@ -223,7 +226,7 @@ class Roles:
     def _makes_by_partial(self, call: ast.Call) -> bool:
         """Whether the call makes a DataLoader of which some arguments were given before: ``load = partial(DataLoader, num_workers=4)``, ``load(data)``."""
         given = [v.node for v in self.values.eval(call.func) if v.kind == "call" and v.qual == "functools.partial"]
-        return any(isinstance(p, ast.Call) and p.args and self.makes_loader(ast.Call(p.args[0], [], [])) for p in given)
+        return any(isinstance(p, ast.Call) and p.args and self._is_loader_class(p.args[0]) for p in given)
 
     def _fetches_loader(self, call: ast.Call) -> bool:
         """``train_loader = utils.get_loader(args)``: what code of another file gives, where a name says what it is.

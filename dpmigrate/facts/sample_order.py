@@ -17,6 +17,7 @@ from dpmigrate.facts.batch import shuffles
 from dpmigrate.facts.carried import Carried
 from dpmigrate.facts.executed import Executed
 from dpmigrate.facts.filled import Filled, each_sample
+from dpmigrate.facts.nodes import walk
 from dpmigrate.judge import Lies
 
 #: an element a sample, or one a batch
@@ -31,13 +32,11 @@ def any_order(carried: Carried, divided: Collection[ast.Call]) -> bool:
 
 def order(carried: Carried, filled: Sequence[Filled], executed: Executed, name: str) -> Order | None:
     """What the list or array of that name has an element for, in the order of the loader; None where that is not established."""
-    for f in filled:
-        if f.name == name:
-            known = all(_in_step(carried, executed, a) and _in_order(carried, executed, a) for a in f.adds)
-            return ("batches" if f.appended else "samples") if known else None
-    added = places.added(carried).get(name, [])
-    known = bool(added) and all(_in_step(carried, executed, a) and _in_order(carried, executed, a) for a in added)
-    return "samples" if known else None
+    found = next((f for f in filled if f.name == name), None)
+    added = found.adds if found is not None else places.added(carried).get(name, [])
+    if not added or not all(_in_step(carried, executed, a) and _in_order(carried, executed, a) for a in added):
+        return None
+    return "batches" if found is not None and found.appended else "samples"
 
 
 def _in_step(carried: Carried, executed: Executed, added: ast.expr) -> bool:
@@ -54,7 +53,9 @@ def _in_order(carried: Carried, executed: Executed, added: ast.expr) -> bool:
     parts = each_sample(carried, call) if isinstance(call, ast.Call) else []
     if parts:
         inner = next(a for a in carried.names.ancestors(call) if isinstance(a, ast.For))
-        return carried.names.parent[call] in inner.body and all(_are_samples(executed, p) for p in parts)
+        once = carried.names.parent[call] in inner.body and carried.names.is_inside(parts[0], inner.iter)  # not in a loop of a sample's own
+        left_out = any(isinstance(n, ast.Continue | ast.Break) for n in walk(inner))
+        return once and not left_out and all(_are_samples(executed, p) for p in parts)
     return _are_samples(executed, _taken_over(carried, added))
 
 

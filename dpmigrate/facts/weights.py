@@ -149,7 +149,13 @@ def _tested(roles: Roles, count: ast.expr) -> list[ast.expr]:
         if again:
             return [count, *again]
     made = [(n, m) for n in walk(count) if isinstance(n, ast.Name) and (m := _made(roles, n)) is not None]
-    return [_unguarded(roles, m)[0] for n, m in made if any(isinstance(a, ast.Name) and a.id == n.id for a in asked)]
+    made = [(n, _unguarded(roles, m)[0]) for n, m in made if n is count or _is_sum(m)]
+    return [m for n, m in made if any(isinstance(a, ast.Name) and a.id == n.id for a in asked)]
+
+
+def _is_sum(made: ast.expr) -> bool:
+    """Whether a sum over all elements goes into it, ``mask.sum()``: else a name inside of a count is the mask itself, of which a test may ask as well."""
+    return any(isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr == "sum" and not n.args and not n.keywords for n in walk(made))
 
 
 def _divided_alike(roles: Roles, node: ast.BinOp) -> Iterator[ast.BinOp]:

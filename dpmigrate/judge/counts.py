@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from textwrap import shorten
 
 from dpmigrate.execution.placements import EQUAL, Kind
+from dpmigrate.execution.trace import Event
 from dpmigrate.execution.values import Data, data
 from dpmigrate.judge import totals
 from dpmigrate.judge.accumulating import TOTAL
@@ -27,11 +28,10 @@ _TOO_SMALL = "it is as many times too small as there are ranks"
 
 def faults(trial: Trial) -> Iterator[Fault]:
     """Products of the size of a rank's batch that are told; counts over the batches that steer."""
-    for event in trial.result.trace.of(*TOLD_OF):
-        for d in data(event.values["numbers"]):
-            if not _counted(trial, d) and _of_one_rank(d) and totals.trained_on(trial, d):
-                words = f"this tells how many samples one rank has had ({trial.since(d)}): {_TOO_SMALL}"
-                yield trial.fault(event.node, NAME, words)
+    for event, d, alone in _shown(trial):
+        if not _counted(trial, d) and alone:
+            words = f"this tells how many samples one rank has had ({trial.since(d)}): {_TOO_SMALL}"
+            yield trial.fault(event.node, NAME, words)
     for event in trial.result.trace.of("step", "schedule", "rank 0 decides"):
         for v in event.values.values():
             for d in data(v, deep=True):
@@ -44,13 +44,23 @@ def faults(trial: Trial) -> Iterator[Fault]:
 
 
 def sentences(trial: Trial) -> Iterator[str]:
-    """Sums of the sizes of a rank's batches that are shown: the first place of each."""
+    """Sums of the sizes of a rank's batches that are shown: the first place of each; and numbers for which another loop has given the batch."""
+    for event, d, alone in _shown(trial):
+        shown = shorten(ast.unparse(event.node), 70, placeholder=" …")
+        if _counted(trial, d):
+            yield f"{shown} tells how many samples rank 0 has had: {_TOO_SMALL}. Multiply it by ddp.world_size()."
+        elif not alone:
+            yield f"{shown} goes by the size of a batch that rank 0 has, of the training or of another loop: the number may not be that of one process."
+
+
+def _shown(trial: Trial) -> Iterator[tuple[Event, Data, bool]]:
+    """Numbers of samples of one rank that are shown, with whether nothing of another loader is shown with them: an evaluation within the turn may have left
+    a batch of its own in the variable that is asked for its size.
+    """
     for event in trial.result.trace.of(*TOLD_OF):
-        if any(_counted(trial, d) and _of_one_rank(d) and totals.trained_on(trial, d) for d in data(event.values["numbers"])):
-            yield (
-                f"{shorten(ast.unparse(event.node), 70, placeholder=' …')} tells how many samples rank 0 has had: "
-                f"{_TOO_SMALL}. Multiply it by ddp.world_size()."
-            )
+        numbers = data(event.values["numbers"])
+        alone = all(totals.trained_on(trial, d) or not d.sources for d in numbers)
+        yield from ((event, d, alone) for d in numbers if _of_one_rank(d) and totals.trained_on(trial, d))
 
 
 def _counted(trial: Trial, d: Data) -> bool:

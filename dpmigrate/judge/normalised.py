@@ -51,7 +51,7 @@ def _unwrapped(trial: Trial) -> Iterator[str]:
         )
 
 
-#: batches of so few samples are named: more ranks than half of them are not unusual
+#: smaller batches than this are named: eight ranks, as many GPUs as a machine has, would leave one sample to some
 _FEW = 16
 
 

@@ -90,7 +90,8 @@ class Site:
 
     def flat(self, v: Value, depth: int = 3, looked: dict[int, int] | None = None) -> Value:
         """The data in a value and in the containers that it may be, with what is not known of
-        it. ``looked`` are the containers that were looked at already, with how deep.
+        it. ``looked`` are the containers that were looked at already, with how deep: one that
+        others share is gone through again only where more of it may be seen.
         """
         looked = {} if looked is None else looked
         found: list[Atom] = [a for a in v if isinstance(a, MATTER)]

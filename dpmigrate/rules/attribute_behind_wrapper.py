@@ -90,7 +90,7 @@ def _of_data_parallel(script: Script) -> set[str]:
     by_name = [c.args for c in script.calls("?.setattr") if len(c.args) == 3 and isinstance(c.args[1], ast.Constant)]
     stored += [(str(name.value), owner) for owner, name, _ in by_name if isinstance(name, ast.Constant)]
     found = ((name, script.roles.model_vals(owner)) for name, owner in stored if name not in _BOTH)
-    return {"__dict__", "vars()"} | {attr for attr, held in found if held and all(v.kind == "wrapped" for v in held)}
+    return {"__dict__"} | {attr for attr, held in found if held and all(v.kind == "wrapped" for v in held)}
 
 
 def _behind(script: Script, node: ast.AST, both: Container[str], kept: Container[str]) -> Iterator[ast.expr]:
@@ -101,9 +101,9 @@ def _behind(script: Script, node: ast.AST, both: Container[str], kept: Container
         yield node.value
     elif isinstance(node, ast.For | ast.comprehension):
         yield node.iter
-    elif isinstance(node, ast.Call) and script.names.dotted(node.func) == "?.vars" and "vars()" in kept:
+    elif isinstance(node, ast.Call) and script.names.dotted(node.func) == "?.vars" and "__dict__" in kept:
         return
-    elif isinstance(node, ast.Call) and "vars()" not in kept and (bound := _bound_to(script, node)) is not None:
+    elif isinstance(node, ast.Call) and "__dict__" not in kept and (bound := _bound_to(script, node)) is not None:
         yield bound
     elif isinstance(node, ast.Call) and script.names.dotted(node.func) in _ASK and node.args:
         asked = node.args[1].value if len(node.args) > 1 and isinstance(node.args[1], ast.Constant) else None

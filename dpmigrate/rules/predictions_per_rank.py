@@ -64,7 +64,8 @@ def predictions_per_rank(script: Script) -> Iterator[Hit]:
         if found.rows:
             yield _gathered(script, found.loop.node, found.rows, "")
     for loop in script.roles.train_loops:
-        rows = script.counting(loop).rows
+        count = script.counting(loop)
+        rows = count.rows
         if not rows:
             continue
         left = [name for doubt in totals(script, loop).told if doubt.why is Unclear.LIST for name in doubt.names]
@@ -73,7 +74,6 @@ def predictions_per_rank(script: Script) -> Iterator[Hit]:
             yield Hit(loop.node, _LEFT.format(", ".join(rows), ", ".join(left)), advice=_ADVICE.format(", ".join([*rows, *left])))
             continue
         over = f", over={script.text(loop.source)}" if loop.branches else ""
-        count = script.counting(loop)
         if any_order(count.carried, script.train_loader_calls):
             yield _gathered(script, loop.node, rows, over)
             continue

@@ -41,9 +41,9 @@ def unknown_loss_scale(script: Script) -> Iterator[Hit]:
     for gradient in script.input_gradients:
         if hit := _of_samples(script, gradient):
             yield hit
-    # with sums of all ranks in it the result is only written where every loss is shown to be right
-    shown = bool(script.shown_bent) and not script.settings.unproven
-    for call in () if shown else script.roles.backwards:
+    if script.shown_bent and not script.settings.unproven:
+        return  # with sums of all ranks in it the result is only written where every loss is shown to be right
+    for call in script.roles.backwards:
         if call in own:
             continue
         loss = script.losses.of_backward(call)

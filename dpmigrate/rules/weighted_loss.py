@@ -83,10 +83,10 @@ def weighted_loss(script: Script) -> Iterator[Hit]:
         for part in script.losses.weighted_in(call):
             if part.value not in done and not part.built and open_to(part.value):
                 done[part.value] = None
-                yield from _parts(script, part, done)
                 if part.parts:
-                    continue
-                yield Hit(part.value, _FUNCTION if part.inner else _MESSAGE, tuple(_edits(script, part)))
+                    yield from _parts(script, part, done)
+                else:
+                    yield Hit(part.value, _FUNCTION if part.inner else _MESSAGE, tuple(_edits(script, part)))
     for shown in script.shown_over_weights:
         known = script.losses.over_weights(shown)
         if known is not None and shown not in done and open_to(shown):

@@ -214,3 +214,19 @@ def test_what_is_made_of_a_ranks_own_lists_is_told_whatever_it_differs_since(par
 )
 def test_what_is_no_total_of_a_rank_is_not_told(parts: dict[str, str]) -> None:
     assert not judged(result(**parts)).own_totals
+
+
+_EVALUATION = "with torch.no_grad():\n    hits = 0\n    for {}, b in val_loader:\n        hits += (net({}).argmax(1) == b).sum().item()\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "shown", "told"),
+    [
+        pytest.param("x", "print(i * len(x), hits)", True, id="of the evaluation's last batch"),
+        pytest.param("a", "print(i * len(x))", False, id="of the training's batch, by itself"),
+    ],
+)
+def test_numbers_for_which_another_loop_has_given_the_batch(name: str, shown: str, told: bool) -> None:
+    judgement = judged(result(turn=_EVALUATION.format(name, name) + shown))
+    assert bool([f for f in judgement.faults if f.invariant == counts.NAME]) is not told
+    assert any("goes by the size of a batch that rank 0 has" in s for s in judgement.assumed) is told

@@ -243,8 +243,7 @@ def test_an_element_a_sample_in_the_order_of_a_loader_that_does_not_shuffle(line
 
 
 def test_an_attribute_and_a_list_of_batches_in_the_order_of_the_loader() -> None:
-    parts = _unshuffled("h.kept.extend(y.tolist())\nrows.append(out.detach())", start="h.kept, rows = [], []", end="print(h.kept, torch.cat(rows))")
-    parts["epoch_start"] = "h.kept = []\nrows = []"
+    parts = _unshuffled("h.kept.extend(y.tolist())\nrows.append(out.detach())", start="h.kept = []\nrows = []", end="print(h.kept, torch.cat(rows))")
     lines = ['rows = ddp.gather_all(rows, order="batches")', 'h.kept = ddp.gather_all(h.kept, order="samples")']
     assert sorted(after(defs="class H:\n    pass\nh = H()", **parts)[1:]) == sorted(lines)
 
@@ -256,6 +255,8 @@ def test_an_attribute_and_a_list_of_batches_in_the_order_of_the_loader() -> None
         pytest.param("kept.extend(out[y > 0].tolist())", id="some samples"),
         pytest.param("kept.extend([v.item() for v in y if v > 0])", id="some of a comprehension"),
         pytest.param("for p in out.argmax(1).tolist():\n    if p:\n        kept.append(p)", id="some of a loop"),
+        pytest.param("for p in out.argmax(1).tolist():\n    if p:\n        continue\n    kept.append(p)", id="some of a loop that goes on"),
+        pytest.param("for p in out.argmax(1).tolist():\n    for _ in range(2):\n        kept.append(p)", id="twice a sample"),
         pytest.param("kept.extend(y.sort().values.tolist())", id="an order of their own"),
         pytest.param("if loss.item() > 0.1:\n    kept.extend(y.tolist())", id="some batches of a rank's own"),
         pytest.param("for p, t in zip(out.argmax(1).tolist(), y.tolist()):\n    kept[t].append(p)", id="a list by the sample"),

@@ -520,3 +520,9 @@ def test_a_count_that_a_test_asks_for(body: str, lines: list[str]) -> None:
 def test_a_count_that_no_test_of_its_function_asks_for() -> None:
     text = whole(defs=_ASKED.format("n = mask.sum()\n    return (out[:, 0] * mask).sum() / n"), step=_STEP.format("n = 3\nif n > 2:\n    loss = masked(model(x), y)"))
     assert "return (out[:, 0] * mask).sum() / ddp.mean_count(n)" in text
+
+
+def test_a_mask_that_a_test_asks_for_is_no_count() -> None:
+    body = "if mask.any():\n        return (out[:, 0] * mask).sum() / mask.sum()\n    return out.sum() * 0"
+    text = whole(defs=_ASKED.format(body), step=_STEP.format("loss = masked(model(x), y)"))
+    assert "mask = (y > 0).float()\n" in text
