@@ -246,14 +246,21 @@ def _of_script(name: str, script: Script, how: Writing, finished: str, results: 
     found = rules.check(script)
     files = migration.files(script.program, found)
     texts: migration.Judged | Problem | None = None
+    without: migration.Judged | None = None
     why = ""
+    of_others: tuple[str, ...] = ()
     rest = tuple(f for f in found if not (f.of_means and (f.edits or f.severity is Severity.BLOCKER)))
     if len(rest) < len(found) and not blockers(rest) and not script.exempt:
         texts = migration.rewritten(script, rest)
         if (again := _again(name, script, how, finished, texts, results)) is not None:
             return again
         if isinstance(texts, migration.Judged) and texts.judgement.means and not texts.judgement.doubts:
-            found = rest
+            if not texts.judgement.by_default:
+                found = rest
+            elif blockers(found):
+                found, of_others = rest, migration.of_other_options(script.program, blockers(_not_mended(found)))
+            else:  # what other values of the options lead to may need these edits
+                without, texts = texts, None
         elif script.shown_bent and isinstance(texts, migration.Shown) and not texts.bent and not texts.coupled:
             return _planned(script, Outcome(name, Status.REFUSED, files, texts.message))  # the losses are no reason any more
         else:
@@ -265,7 +272,10 @@ def _of_script(name: str, script: Script, how: Writing, finished: str, results: 
         return _planned(script, Outcome(name, Status.UNCHANGED, files, finished + (script.exempt or "nothing to change")))
     if texts is None or how.annotate:
         texts = migration.rewritten(script, found, _comments(script, left(found)) if how.annotate else ())
-    if isinstance(texts, migration.Judged) and texts.judgement.means and any(f.of_means and not f.edits for f in found):
+    if without is not None and isinstance(texts, Problem):
+        found, texts = rest, without
+    shown = isinstance(texts, migration.Judged) and texts.judgement.means and not texts.judgement.by_default
+    if shown and any(f.of_means and not f.edits for f in found):
         found = tuple(f for f in found if f.edits or not f.of_means)
         if how.annotate:
             texts = migration.rewritten(script, found, _comments(script, left(found)))
@@ -279,7 +289,8 @@ def _of_script(name: str, script: Script, how: Writing, finished: str, results: 
     doubts: tuple[str, ...] = ()
     if texts.judgement.doubts:
         doubts = (f"{migration.NOT_ESTABLISHED}: {migration.doubted(texts.judgement)}. Prove it by running: dpmigrate verify",)
-    notes = (*rules.notes(script, texts.judgement.drawn, texts.judgement.drawn_in_full), *texts.judgement.assumed, *texts.judgement.own_totals, *doubts)
+    of_result = (*texts.judgement.assumed, *texts.judgement.own_totals)
+    notes = (*rules.notes(script, texts.judgement.drawn, texts.judgement.drawn_in_full), *of_result, *of_others, *doubts)
     outcome = Outcome(name, Status.CHANGED, migration.files(script.program, found, texts), notes=notes)
     return _planned(script, _started(_with_starts(outcome, how.output), how.output), new)
 
@@ -364,7 +375,9 @@ def _mended(
         again = whole if script.whole_sizes else again
     # where other values of the options are not established, their losses would be changed in part
     by_default = isinstance(texts, migration.Shown) and texts.by_default
-    against = (migration.NOT_ESTABLISHED,) if by_default else (migration.NOT_ESTABLISHED, migration.BY_DEFAULT)
+    of_some = isinstance(texts, migration.Judged) and bool(texts.judgement.by_default)  # right for as many values now, or for more
+    less = f"{migration.BY_DEFAULT};" if of_some else migration.BY_DEFAULT
+    against = (migration.NOT_ESTABLISHED,) if by_default else (migration.NOT_ESTABLISHED, less)
     changed = again.outcome.status is Status.CHANGED and not any(n.startswith(against) for n in again.outcome.notes)
     if changed:
         return again

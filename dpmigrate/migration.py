@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from dpmigrate.facts.buffers import Update
     from dpmigrate.facts.script import Script
     from dpmigrate.facts.wraps import Wrap
-    from dpmigrate.judge import Fault, Judgement
+    from dpmigrate.judge import Defaults, Fault, Judgement
     from dpmigrate.result import Fault as InResult
 
 #: the new text of each file that changes
@@ -147,16 +147,15 @@ def rewritten(script: Script, found: Sequence[Finding], comments: Sequence[Findi
         return _refused(fault)
     wrong_on_paper = [f for f in judgement.faults if f.established]
     if not wrong_on_paper and judgement.doubts and not script.settings.unproven:
-        # a program without options has no other defaults to be asked for
-        options = any(True for _ in script.methods("add_argument"))
-        usual = judged(judge.executed(script.program, by_default=True), by_default=True) if options else None
+        narrower = _narrowed(script, lambda which: judged(judge.executed(script.program, by_default=which), by_default=which))
+        usual = narrower[-1] if narrower else None
         if usual is None or usual.faults or not usual.trains:
-            message = verdict(judgement)
+            message = (verdict(usual) if usual is not None else "") or verdict(judgement)
             both = (judgement,) if usual is None else (judgement, usual)
             of_both = _shown(script, message, *both)
             alone = _shown(script, message, usual).bent if usual is not None else ()
             return replace(of_both, bent=alone, by_default=True) if alone else of_both
-        judgement = _by_default(script, judgement, usual)
+        judgement = _by_default(script, (judgement, *narrower[:-1]), usual)
     if not wrong_on_paper:
         return Judged(texts, judgement, _shown(script, "", judgement))
     unused = [f for f in wrong_on_paper if f.invariant == judge.unused.NAME]
@@ -164,18 +163,43 @@ def rewritten(script: Script, found: Sequence[Finding], comments: Sequence[Findi
     return replace(_shown(script, verdict(judgement), judgement), wraps=wraps)
 
 
-def _by_default(script: Script, judgement: Judgement, usual: Judgement) -> Judgement:
-    """What is known of a result that is right with the defaults of its options: where other values are not followed, what is said of the defaults holds for
-    these alone, and the models that options choose may normalise over the batch.
+def _narrowed(script: Script, judged: Callable[[Defaults], Judgement]) -> list[Judgement]:
+    """The result for fewer and fewer values of the program's options: the defaults of those that are texts, as the name of a model, and the defaults of all.
+    It ends with the first for which it is known to be right or wrong. Empty for a program without options, which has no other defaults to be asked for.
     """
-    said = dict.fromkeys((*judgement.assumed, *usual.assumed))
+    options = list(script.methods("add_argument"))
+    tried: list[Judgement] = []
+    given = (k.value for c, _ in options for k in c.keywords if k.arg == "default")
+    if any(isinstance(d, ast.Constant) and isinstance(d.value, str) for d in given):
+        tried.append(found := judged("texts"))
+        if found.trains and (not found.faults or any(f.established for f in found.faults)):
+            return tried
+    return [*tried, judged("all")] if options else []
+
+
+def _by_default(script: Script, wider: Sequence[Judgement], usual: Judgement) -> Judgement:
+    """What is known of a result that is right with the defaults of its options, ``usual``, and of which that is not established with more values of them:
+    where these are not followed, what is said of the defaults holds for them alone, and the models that options choose may normalise over the batch.
+    """
+    every = (*wider, usual)
+    said = dict.fromkeys(s for j in every for s in j.assumed)
+    for s in list(said):
+        if (certain := s.replace(" may tell ", " tells ", 1)) != s and certain in said:
+            del said[s]
     if not script.settings.sync_bn and not any("BatchNorm" in s for s in said) and script.normalises:
         said[_OTHER_MODELS] = None
-    note = f"{BY_DEFAULT}; with others it is not established: {doubted(judgement)}. Prove those that you use."
+    which = " that are texts" if usual.by_default == "texts" else ""
+    note = f"{BY_DEFAULT}{which}; with others it is not established: {doubted(next(j for j in reversed(wider) if j.doubts))}. Prove those that you use."
     return replace(
-        judgement, assumed=(*said, note), own_totals=tuple(dict.fromkeys((*judgement.own_totals, *usual.own_totals))), faults=(), means=usual.means,
-        drawn=judgement.drawn or usual.drawn, drawn_in_full=judgement.drawn_in_full or usual.drawn_in_full,
+        wider[0], assumed=(*said, note), own_totals=tuple(dict.fromkeys(s for j in every for s in j.own_totals)), faults=(), means=usual.means,
+        drawn=next((j.drawn for j in every if j.drawn), ""), drawn_in_full=next((j.drawn_in_full for j in every if j.drawn_in_full), ""),
+        by_default=usual.by_default,
     )  # fmt: skip
+
+
+def of_other_options(program: Program, found: Sequence[Finding]) -> tuple[str, ...]:
+    """Notes on what stands against a program that is right with the defaults of its options, and may be wrong with others."""
+    return tuple(f"With other options than the defaults it may be wrong: {program.where(f.span)}: {f.message} ({f.code})." for f in found)
 
 
 def _refused(fault: InResult) -> Shown:

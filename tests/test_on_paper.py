@@ -240,8 +240,95 @@ def test_what_is_established_for_the_defaults_of_options(tmp_path: Path, default
     path.write_text(SCRIPT.format(imported=f"import mystery\n{OPTIONS.format(default, kind)}", model="nn.Linear(4, 2)", loss=loss))
     (outcome,) = engine.apply([path], Settings(), engine.Writing(write=False))
     assert outcome.status is (Status.CHANGED if passes else Status.REFUSED)
-    told = [n for n in outcome.notes if n.startswith("Shown to be right for the defaults of the options; with others it is not established: ")]
+    told = [n for n in outcome.notes if n.startswith("Shown to be right for the defaults of the options")]
     assert bool(told) is passes and all("mystery.loss" in n for n in told)
+
+
+_NAMED = """\
+import mystery
+import argparse
+parser = argparse.ArgumentParser()
+parser.add_argument("--kind", default="plain")
+parser.add_argument("--weight", default=-1.0, type=float)
+args = parser.parse_args()
+"""
+
+
+def _with_options(folder: Path, loss: str, *, annotate: bool = False) -> Outcome:
+    path = folder / "train.py"
+    path.write_text(SCRIPT.format(imported=_NAMED, model="nn.Linear(4, 2)", loss=loss))
+    (outcome,) = engine.apply([path], Settings(), engine.Writing(write=False, annotate=annotate))
+    return outcome
+
+
+@pytest.mark.parametrize(
+    ("other", "followed"),
+    [
+        pytest.param("nn.functional.l1_loss(model(x), y)", True, id="a mean"),
+        pytest.param("mystery.near(model(x))", False, id="not followed either"),
+    ],
+)
+def test_options_that_are_texts_have_their_defaults_first(tmp_path: Path, other: str, followed: bool) -> None:
+    """What other numbers lead to is judged where other names lead to what is not followed."""
+    found = _with_options(tmp_path, f"mystery.loss(model(x), y) if args.kind == 'odd' else {other} if args.weight > 0 else nn.functional.mse_loss(model(x), y)")
+    assert found.status is Status.CHANGED, found
+    (told,) = [n for n in found.notes if n.startswith("Shown to be right for the defaults of the options")]
+    assert ("options that are texts; with others" in told) is followed
+    assert ("mystery.loss" if followed else "mystery.near") in told
+
+
+@pytest.mark.parametrize(
+    ("other", "written"),
+    [
+        pytest.param("torch.topk((model(x) - y).abs().mean(1), 4).values.mean()", "torch.topk(ddp.batch_rows((model(x) - y).abs().mean(1)), 4)", id="no mean by itself"),
+        pytest.param("(model(x) - y).abs().mean(1).sort().values[:4].mean()", "ddp.batch_rows((model(x) - y).abs().mean(1)).sort().values[:4]", id="one that may be a mean"),
+    ],
+)
+def test_what_other_numbers_lead_to_is_mended(tmp_path: Path, other: str, written: str) -> None:
+    found = _with_options(tmp_path, f"mystery.loss(model(x), y) if args.kind == 'odd' else {other} if args.weight > 0 else nn.functional.mse_loss(model(x), y)")
+    assert found.status is Status.CHANGED, found
+    assert written in str(found.files[-1].after)
+    assert any("options that are texts; with others" in n for n in found.notes) and not any(n.startswith("With other options") for n in found.notes)
+
+
+_WRONG = Fault("train.py:3", wrapped.NAME, "never wrapped", established=True)
+_DOUBTED = Fault("train.py:3", wrapped.NAME, "may not be wrapped", established=False)
+
+
+@pytest.mark.parametrize(
+    ("faults", "trains", "asked"),
+    [
+        pytest.param((), True, ["texts"], id="right for more than the defaults"),
+        pytest.param((_WRONG,), True, ["texts"], id="known to be wrong for others"),
+        pytest.param((_DOUBTED,), True, ["texts", "all"], id="not known"),
+        pytest.param((), False, ["texts", "all"], id="nothing is trained"),
+    ],
+)
+def test_how_far_the_options_have_their_defaults(faults: tuple[Fault, ...], trains: bool, asked: list[str]) -> None:
+    text = SCRIPT.format(imported=_NAMED, model="nn.Linear(4, 2)", loss="model(x).mean()")
+    found = migration._narrowed(script(text), lambda which: Judgement(faults, (), (), True, trains=trains, by_default=which))
+    assert [j.by_default for j in found] == asked
+    without = text.replace("""parser.add_argument("--kind", default="plain")""", "")
+    assert len(migration._narrowed(script(without), lambda which: Judgement((), (), (), True, trains=True))) == 1
+    assert migration._narrowed(script(without.replace("parser.add", "parser.find")), lambda which: Judgement((), (), (), True)) == []
+
+
+@pytest.mark.parametrize("annotate", [False, True])
+def test_what_other_options_need_is_kept(tmp_path: Path, annotate: bool) -> None:
+    """The loss of another option is a mean over valid targets: its weights are those of all ranks, though the default has none."""
+    other = "nn.functional.cross_entropy(model(x), y[:, 0].long(), ignore_index=3)"
+    loss = f"mystery.loss(model(x), y) if args.weight > 9 else {other} if args.weight > 0 else nn.functional.mse_loss(model(x), y)"
+    found = _with_options(tmp_path, loss, annotate=annotate)
+    assert found.status is Status.CHANGED, found
+    assert "ddp.weighted_mean(nn.functional.cross_entropy(" in str(found.files[-1].after)
+
+
+def test_what_may_be_wrong_with_other_options_is_told(tmp_path: Path) -> None:
+    """A loss that compares samples, which another option chooses beside one that is not followed."""
+    other = "mystery.scale(x) * (torch.pdist(model(x)) - mystery.margin(y)).relu().mean()"
+    found = _with_options(tmp_path, f"{other} if args.weight > 0 else nn.functional.mse_loss(model(x), y)")
+    assert found.status is Status.CHANGED, found
+    assert any(n.startswith("With other options than the defaults it may be wrong: line ") and n.endswith(" (DPM303).") for n in found.notes), found.notes
 
 
 @pytest.mark.parametrize(
@@ -257,7 +344,7 @@ def test_what_is_said_of_the_defaults_of_options(layer: str, said: str, others: 
     text = SCRIPT.format(imported="", model=f"nn.Sequential({layer}, nn.Linear(4, 2))", loss="model(x).mean()")
     doubt = Fault("train.py:3", wrapped.NAME, "the program is not understood", established=False)
     usual = Judgement((), (said,), ("a total",), True, drawn="torch.rand(2)")
-    found = migration._by_default(script(text), Judgement((doubt,), (), (), False), usual)
+    found = migration._by_default(script(text), (Judgement((doubt,), (), (), False),), usual)
     assert (found.faults, found.means, found.own_totals, found.drawn) == ((), True, ("a total",), "torch.rand(2)")
     assert found.assumed[0] == said and found.assumed[-1].startswith(migration.BY_DEFAULT)
     assert (len(found.assumed) == 3) is others

@@ -13,7 +13,7 @@ import ast
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from dpmigrate.execution import budget
 from dpmigrate.execution.arguments import Arguments
@@ -21,8 +21,10 @@ from dpmigrate.execution.control import Control
 from dpmigrate.execution.objects import Delta, Object
 from dpmigrate.execution.scopes import Names
 from dpmigrate.execution.trace import Event, Parting, Trace
-from dpmigrate.execution.values import Atom, Bound, Unknown, Value, value
+from dpmigrate.execution.values import Atom, Bound, Const, Unknown, Value, value
 
+#: options that have their defaults, and no other values: none, those that are texts (the name of a model, of a loss), all
+Defaults = Literal["", "texts", "all"]
 #: calls within calls
 DEPTH = 60
 #: the owner of what belongs to the process: the mode of autograd, the random streams
@@ -205,8 +207,8 @@ class Machine(Control):
         super().__init__()
         self.trace = Trace()
         self.library = library
-        #: whether the options of the program have their defaults, and no other values
-        self.by_default = False
+        #: which options of the program have their defaults, and no other values
+        self.by_default: Defaults = ""
         #: whether what the ranks draw is taken for the same on all of them
         self.drawn_alike = False
         self.steps = 0
@@ -239,6 +241,10 @@ class Machine(Control):
         self.taken_parts: dict[int, dict[Any, set[frozenset[int]]]] = {}
 
     # ------------------------------------------------------------ budget and record
+
+    def has_default(self, default: Const) -> bool:
+        """Whether an option has no other value than this default of it."""
+        return self.by_default == "all" or (self.by_default == "texts" and isinstance(default.value, str))
 
     def step(self) -> None:
         """Count a statement or an expression."""

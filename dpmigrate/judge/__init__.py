@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from dpmigrate.execution import placements
 from dpmigrate.execution.engine import Execution
+from dpmigrate.execution.machine import Defaults
 from dpmigrate.execution.objects import ENDS
 from dpmigrate.judge import (
     assumed,
@@ -107,6 +108,8 @@ class Judgement:
     together: frozenset[tuple[int, int]] = frozenset()
     #: statements by which buffers come to hold something of a rank's own part of the batches
     buffers: tuple[Own, ...] = ()
+    #: which options have their defaults where it is right
+    by_default: Defaults = ""
 
     @property
     def doubts(self) -> tuple[str, ...]:
@@ -129,7 +132,7 @@ def judged(
     settled: Collection[str] = (),
     shown: Collection[str] = (),
     told: Collection[str] = (),
-    by_default: bool = False,
+    by_default: Defaults = "",
 ) -> Judgement:
     """Execute a migrated program and hold it against the invariants.
 
@@ -139,7 +142,7 @@ def judged(
     its scale is not known (``COUPLED``), or does not want side effects to be looked at (``ALONE``).
     ``shown``: those of ``settled`` of which it is told all the same where they do not hold, since
     what the user is told may be about something else. ``told``: the totals of which the user is told that they are
-    those of rank 0's share. ``by_default``: the options of the program have their defaults, and
+    those of rank 0's share. ``by_default``: which options of the program have their defaults, and
     no other values.
     """
     ended = original.trace.ended if original is not None else None
@@ -159,7 +162,7 @@ def judged(
         found, sentences, own, _means(case), assumed.drawn(case), trains, totals.over_weights(case), bent.operands(case),
         chosen.draws(case), files.waits(case), files.overtaken(case), made_first.given(case.result),
         any(True for _ in totals.decided_by_part(case)), case.result.program, assumed.drawn(case, split=False), parted.together(case),
-        buffers.of_one_rank(case),
+        buffers.of_one_rank(case), by_default,
     )  # fmt: skip
 
 
@@ -191,6 +194,7 @@ __all__ = [
     "TOTALS",
     "UNPACKED",
     "Bent",
+    "Defaults",
     "Fault",
     "Judgement",
     "Lies",

@@ -9,6 +9,7 @@ from functools import cached_property
 
 from dpmigrate.execution import budget
 from dpmigrate.execution.engine import Execution
+from dpmigrate.execution.machine import Defaults
 from dpmigrate.execution.objects import Object
 from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.trace import Event
@@ -219,9 +220,9 @@ class Trial:
         return self.result.objects(v)
 
 
-def executed(program: Program, *, by_default: bool = False) -> Judged:
-    """A program, executed with what the judge wants to know; ``by_default``: with the defaults of
-    its options alone.
+def executed(program: Program, *, by_default: Defaults = "") -> Judged:
+    """A program, executed with what the judge wants to know; ``by_default``: which of its options have
+    their defaults alone.
 
     The last ones are kept, since equal texts come again: the facts of a result ask for what the judge
     executes, a program is planned again with what was shown of its first result, and a script that

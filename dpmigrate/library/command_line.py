@@ -44,7 +44,7 @@ def option_added(site: Site) -> Value:
     found: Value = (option,)
     if default == NONE:
         found = (option, *NONE)
-    if site.m.by_default and held and _as_written(site, held[0]):
+    if held and site.m.has_default(held[0]) and _as_written(site, held[0]):
         found = (held[0],)
     others = tuple(a for a in default if not isinstance(a, Const | Setting))
     _keep(site, owner, word, (*found, *others))

@@ -66,8 +66,9 @@ def _given(site: Site, config: Value) -> dict[str, Value]:
 
 def _by_default(site: Site, name: str, atom: Atom) -> Atom:
     """A setting that has a value unless somebody chooses another one."""
-    chosen = isinstance(atom, Const) and atom.value is not None and not site.m.by_default
-    return Setting(name, atom) if chosen and isinstance(atom, Const) else atom
+    if isinstance(atom, Const) and atom.value is not None and not site.m.has_default(atom):
+        return Setting(name, atom)
+    return atom
 
 
 def _keep(site: Site, settings: Value, config: Value) -> None:

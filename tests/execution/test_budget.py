@@ -49,7 +49,7 @@ def test_a_result_of_what_is_too_large_is_not_executed(monkeypatch: pytest.Monke
     with budget.planning():
         original = executed(_program(text))
         result = executed(_program(text + "y = 2\n", former=text))
-        by_default = executed(_program(text), by_default=True)
+        by_default = executed(_program(text), by_default="all")
     assert original.exhausted and by_default.steps > 50
     assert result.steps == 0 and result.trace.ended == original.trace.ended
     assert executed(_program(text + "y = 2\n", former=text)).steps > 50  # by itself it is

@@ -59,7 +59,7 @@ def test_a_question_of_what_the_call_wrote_is_none_of_what_was_before() -> None:
 def test_equal_texts_are_executed_once() -> None:
     text = "import torch\nprint(torch.ones(2))\n"
     assert executed(_program(text)) is executed(_program(text)) is before(_program(text))
-    assert executed(_program(text), by_default=True) is not executed(_program(text))
+    assert executed(_program(text), by_default="all") is not executed(_program(text))
     assert executed(_program(text + "print(1)\n")) is not executed(_program(text))
 
 

@@ -47,7 +47,7 @@ def test_original_and_results_of_one_planning_are_kept(runs: list[Execution]) ->
     for _ in range(2):
         for text in texts:
             executed(_program(text))
-            executed(_program(text), by_default=True)
+            executed(_program(text), by_default="all")
     assert len(runs) == 6
 
 
