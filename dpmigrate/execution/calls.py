@@ -284,6 +284,7 @@ class CallParts(InstanceParts):
         made = self.heap.new("opaque", name, node, frame.context)
         if all(isinstance(a, Const | Setting | Foreign) for v in operands for a in v):
             made.marks.add(OF_A_LIBRARY)
+        self.library.unseen_made(self, made, arguments, node, frame)
         return value(Ref(made.number))
 
     def _not_known(self, name: str, receiver: Object | None) -> str:

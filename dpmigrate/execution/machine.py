@@ -108,6 +108,9 @@ class Library(Protocol):
     def takes(self, m: Machine, made: Object, arguments: Arguments) -> bool:
         """Whether an object of a library can be called with the arguments, as far as is known."""
 
+    def unseen_made(self, m: Machine, made: Object, arguments: Arguments, node: ast.AST, frame: Frame) -> None:
+        """Code that nobody knows has made an object of what it was given."""
+
     def handed_to(self, m: Machine, made: Object) -> Value:
         """What a call of a library's object calls with the same arguments: the model in a wrapper;
         nothing where it is not seen, or the arguments are others.

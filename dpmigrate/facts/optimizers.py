@@ -112,6 +112,8 @@ def _stepped(roles: Roles, call: ast.Call) -> bool:
         name: any(isinstance(c.func, ast.Attribute) and any(v.node is call for v in roles.values.eval(c.func.value)) for c in roles.names.calls(name))
         for name in ("step", "zero_grad")
     }
+    # scaler.step(optimizer)
+    made["step"] |= any(any(v.node is call for v in roles.values.eval(c.args[0])) for c in roles.names.calls("step") if c.args)
     given = [a for a in call.args if not any(v.qual.startswith("torch.optim.") for v in roles.values.eval(a))]  # a scheduler gets an optimizer
     takes = any(isinstance(n, ast.Attribute) and n.attr in PARAMETERS for a in given for n in walk(a))
     groups = [a for a in given if any(v.kind == "display" for v in roles.values.eval(a))]

@@ -9,7 +9,7 @@ from textwrap import shorten
 
 from dpmigrate.execution.arithmetic import MEAN_BY_PART
 from dpmigrate.execution.comparisons import SIZE_ASKED
-from dpmigrate.execution.objects import Object
+from dpmigrate.execution.objects import UNSEEN, Object
 from dpmigrate.execution.values import NONE, NOTHING, Const, Data, Ref, const, data, known
 from dpmigrate.judge import counts, devices, normalised, observed, scaling, shared_files, shown, streams, totals
 from dpmigrate.judge import own_totals as passes
@@ -24,7 +24,7 @@ from dpmigrate.library.sites import PADDING
 def sentences(trial: Trial) -> tuple[str, ...]:
     """A sentence for each assumption that the user should know of."""
     found = (
-        normalised.sentences, observed.sentences, _models, _detectors, _axes, _squeezed, _single, _scaled, _means, _parts, counts.sentences,
+        normalised.sentences, observed.sentences, _models, _optimizers, _detectors, _axes, _squeezed, _single, _scaled, _means, _parts, counts.sentences,
         _mixed, _decided, _devices, _partners, _drawn_so_far, _unequal, _padding, _cut, _asked, _loads, _kept, scaling.sentences, _held_up,
     )  # fmt: skip
     return tuple(dict.fromkeys(sentence for look in found for sentence in look(trial)))
@@ -101,6 +101,13 @@ def _models(trial: Trial) -> Iterator[str]:
             f"The code of {name} is not seen: it is taken for a model that treats each sample of a "
             "batch by itself."
         )
+
+
+def _optimizers(trial: Trial) -> Iterator[str]:
+    """Optimizers of unseen code: what they go by is not known."""
+    stepped = (o for event in trial.steps for o in trial.objects(event.values["optimizer"]))
+    for name in dict.fromkeys(o.name for o in stepped if o.kind in UNSEEN):
+        yield f"The code of {name} is not seen: it is taken for an optimizer that goes by the parameters and their gradients alone."
 
 
 def _detectors(trial: Trial) -> Iterator[str]:

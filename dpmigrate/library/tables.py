@@ -37,6 +37,7 @@ from dpmigrate.library import (
     module_tree,
     modules,
     pure,
+    unseen_optimizers,
 )
 from dpmigrate.library.answers import by_numbers, by_sizes, is_bare, note_layer, plain_part
 from dpmigrate.library.layer_table import layer_takes
@@ -213,6 +214,9 @@ class Tables(Protocols):
 
     def takes(self, m: Machine, made: Object, arguments: Arguments) -> bool:
         return layer_takes(made, arguments)
+
+    def unseen_made(self, m: Machine, made: Object, arguments: Arguments, node: ast.AST, frame: Frame) -> None:
+        unseen_optimizers.made(site_of(m, made.name, arguments, node, frame), made)
 
     def handed_to(self, m: Machine, made: Object) -> Value:
         return (m.heap.read((made.number, "module")) or NOTHING) if made.kind == "wrapper" else NOTHING

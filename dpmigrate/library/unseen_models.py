@@ -12,7 +12,7 @@ from dpmigrate.execution.values import (
     Value,
     value,
 )
-from dpmigrate.library.effects import cut, none
+from dpmigrate.library.effects import cut
 from dpmigrate.library.forward_pass import forward, reaching
 from dpmigrate.library.modules import (
     DOC,
@@ -94,7 +94,6 @@ modules named_modules children named_children
 """), unseen(modules), source=DOC),
     Row(methods(_MODEL, "state_dict"), state, source=DOC),
     Row(methods(_MODEL, "load_state_dict"), state_loaded, source=DOC),
-    Row(methods(_MODEL, "zero_grad"), none, source=DOC),
     Row(methods(_MODEL, "requires_grad_"), frozen, source=DOC),
     Row(methods(_MODEL, "apply"), unseen(applied), source=DOC),
     Row(methods(_MODEL, "__call__ forward"), unseen_called, source=DOC),
