@@ -15,7 +15,6 @@ from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.objects import ELEMENTS, KEYS, UNSEEN, Object
 from dpmigrate.execution.values import (
     NOTHING,
-    RESULTS,
     SETTING,
     UNBOUND,
     Atom,
@@ -72,18 +71,19 @@ class AttributeParts(LookupParts):
         return bool(missed) and any(isinstance(a, Unknown) and a.word == missed for a in found)
 
     def _that_have(self, owner: Value, name: str, node: ast.AST, frame: Frame) -> Iterator[Atom]:
-        """The atoms that may have an attribute: where a value may be a tensor, a plain container
-        without it would stop the program, and where it may be a dictionary a tensor would. So would
-        one of several objects of the program that has not been given what another one has: the
-        settings of another model.
+        """The atoms that may have an attribute: where a value may be something else, such as a tensor
+        or a loader, a plain container without it would stop the program, and where it may be a
+        dictionary a tensor would. So would one of several objects of the program that has not been
+        given what another one has: the settings of another model.
         """
-        tensor = any(isinstance(a, Data) and a.kind in ("tensor", RESULTS) for a in owner)
+        lacking = {a for a in owner if self._lacks(a, name, node, frame)} if len(owner) > 1 else set()
+        others = any(a not in lacking and a != UNBOUND for a in owner)
         mapping = name in _OF_DICTIONARIES and any(o.kind == "dict" for o in self.objects(owner))
         given = len(owner) > 1 and any(self._holds_name(a, name) for a in owner)
         for atom in owner:
             if mapping and isinstance(atom, Data) and atom.kind == "tensor":
                 continue
-            lacks = ((tensor or mapping) and self._lacks(atom, name, node, frame)) or (given and self._never_held(atom, name))
+            lacks = (others and atom in lacking) or (given and self._never_held(atom, name))
             if atom != UNBOUND and not lacks:
                 yield atom
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import os
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from dpmigrate.contract import ALIAS, BARE, MODULE
@@ -501,6 +501,7 @@ class Script:
         if side is None:
             return []
         out: dict[tuple[Loop, str | None, ast.stmt | None], EpochPlace] = {}
+        passes: dict[tuple[Loop, str | None, ast.stmt | None], dict[ast.AST, None]] = {}
         for repeat, node in self.roles.epoch_loop(loop.node, side.calls):
             gone_through = any(self.names.is_inside(b.target, repeat) for b in self._bound_by_for(side.source))  # for loader in loaders
             # while train(model, loader): the head trains, and the body comes between two epochs
@@ -528,8 +529,10 @@ class Script:
                 made_for_it = self.names.statement(loop.source)  # bar = tqdm(enumerate(loader))
                 if node is loop.node and self.names.is_inside(made_for_it, repeat):
                     stmt = made_for_it
-            out.setdefault((repeat, loader, stmt if perhaps else None), EpochPlace(repeat, stmt, loader, made or perhaps, tuple(again)))
-        return list(out.values())
+            key = (repeat, loader, stmt if perhaps else None)
+            out.setdefault(key, EpochPlace(repeat, stmt, loader, made or perhaps, tuple(again)))
+            passes.setdefault(key, {})[node] = None
+        return [replace(place, passes=tuple(passes[key])) for key, place in out.items()]
 
     def _perhaps_unbound(self, text: str, repeat: Loop) -> bool:
         """Whether a variable of an expression is given its values under a test alone, which a loop does not stand behind."""
@@ -627,7 +630,8 @@ class Script:
 @dataclass(frozen=True, eq=False, slots=True)
 class EpochPlace:
     """A loop that repeats training; ``inner`` is its statement that leads to the batches; ``made_inside``: the loader is built in it, or perhaps not at
-    all, and is not there before that statement; ``again``: loops round it that come to the same loader in each turn.
+    all, and is not there before that statement; ``again``: loops round it that come to the same loader in each turn; ``passes``: what leads to the
+    batches in a turn, more than one where several models are trained on them.
     """
 
     loop: Loop
@@ -635,3 +639,4 @@ class EpochPlace:
     loader: str | None
     made_inside: bool
     again: tuple[Loop, ...]
+    passes: tuple[ast.AST, ...] = ()

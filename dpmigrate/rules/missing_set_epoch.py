@@ -35,7 +35,7 @@ Where the loop goes over an object of the program that holds the loader, and han
 the class: `for batch in ddp.next_epoch(self.loader):`. Where objects of that class serve evaluations, too, the sampler is told in the loop over epochs:
 `data.loader.sampler.set_epoch(epoch)`.
 
-Where two training loops go through one loader in an epoch, each pass is counted by `ddp.next_epoch(loader)`. So it is where a loop over stages goes round
+Where two training loops go through one loader in an epoch, or one does for several models, each pass is counted by `ddp.next_epoch(loader)`. So it is where a loop over stages goes round
 that over epochs, whose counter begins anew, and in a file that scripts import which stay as they are: their loaders have no such sampler.
 
 ## When it is not fixed
@@ -46,6 +46,7 @@ both passes would have one order, and every sample would meet itself. That is re
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -121,13 +122,15 @@ def _twice_at_once(script: Script, loop: BatchLoop) -> bool:
 
 
 def _again(script: Script, loop: BatchLoop) -> bool:
-    """Whether another training loop goes through the loader in the same epoch: a counter of epochs would give both passes one order."""
+    """Whether another training loop, or this one once more, goes through the loader in the same epoch: a counter of epochs would give both passes one order."""
+    apart = script.values.order.other_branch
+    if any(not apart(a, script.names.statement(b)) for place in script.epoch_places(loop) for a, b in itertools.combinations(place.passes, 2)):
+        return True
     repeats = {place.loop for place in script.epoch_places(loop)}
     for other in script.roles.train_feeds:
         if other.node is not loop.node and other.drawn is None and other.loaders & loop.loaders:
             same = {place.loop for place in script.epoch_places(other)}
-            apart = script.values.order.other_branch(loop.node, other.node)
-            if not apart and (repeats & same or repeats == same) and script.names.is_inside(loop.source, loop.node):
+            if not apart(loop.node, other.node) and (repeats & same or repeats == same) and script.names.is_inside(loop.source, loop.node):
                 return True
     return False
 

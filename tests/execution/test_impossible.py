@@ -421,3 +421,23 @@ def test_a_wrapper_takes_what_its_model_takes() -> None:
 def test_a_wrapper_whose_model_may_be_called_so_is_called(more: str) -> None:
     m = executed(_HEAD + "from somewhere import load\n" + _WRAPPED.format(more=more))
     assert "which axes are padded" in repr(held(m, "out"))
+
+
+@pytest.mark.parametrize(
+    ("other", "left"),
+    [
+        pytest.param("[]", 1, id="a list"),
+        pytest.param("{}", 1, id="a dictionary"),
+        pytest.param("()", 1, id="a tuple"),
+        pytest.param("DataLoader(TensorDataset(torch.ones(6, 4)), batch_size=3)", 2, id="another loader"),
+    ],
+)
+def test_an_empty_container_in_the_place_of_a_loader_has_no_data_set(other: str, left: int) -> None:
+    ex = executed(_HEAD + f"loader = DataLoader(TensorDataset(torch.ones(8, 4)), batch_size=4) if which else {other}\nfound = loader.dataset\n")
+    assert len(held(ex, "found")) == left
+
+
+def test_where_all_lack_it_the_program_ends_there() -> None:
+    ex = executed(_HEAD + "box = [] if which else {}\nfound = box.dataset\n")
+    assert all(ex.objects(held(ex, "box")))
+    assert len(held(ex, "found")) == 2

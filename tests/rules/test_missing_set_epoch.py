@@ -460,3 +460,19 @@ def test_a_loader_of_the_module_that_a_function_reads(guard: str, before: str) -
     lines = [line.strip() for line in migrated(_GUARDED.format(guard=guard)).splitlines()]
     place = lines.index("loader.sampler.set_epoch(epoch)")
     assert lines[place - 1] == before and lines[place + 1].startswith("bar = ")
+
+
+@pytest.mark.parametrize(
+    ("lines", "counted"),
+    [
+        pytest.param("turn(model, loader, optimizer)\nturn(model, loader, optimizer)", True, id="one after the other"),
+        pytest.param("a, b = turn(model, loader, optimizer), turn(model, loader, optimizer)", True, id="in one statement"),
+        pytest.param("if epoch < 2:\n    turn(model, loader, optimizer)\nelse:\n    turn(model, loader, optimizer)", False, id="one or the other"),
+        pytest.param("turn(model, loader, optimizer)", False, id="once"),
+    ],
+)
+def test_passes_of_one_loop_in_an_epoch(lines: str, counted: bool) -> None:
+    """A function that is called twice in an epoch would have the order of its counter both times."""
+    text = whole(defs=_GIVEN, batches=lines, step="")
+    assert ("for x, y in ddp.next_epoch(loader):" in text) is counted
+    assert ("loader.sampler.set_epoch(epoch)" in text) is not counted
