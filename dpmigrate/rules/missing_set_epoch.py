@@ -35,8 +35,9 @@ Where the loop goes over an object of the program that holds the loader, and han
 the class: `for batch in ddp.next_epoch(self.loader):`. Where objects of that class serve evaluations, too, the sampler is told in the loop over epochs:
 `data.loader.sampler.set_epoch(epoch)`.
 
-Where two training loops go through one loader in an epoch, or one does for several models, each pass is counted by `ddp.next_epoch(loader)`. So it is where a loop over stages goes round
-that over epochs, whose counter begins anew, and in a file that scripts import which stay as they are: their loaders have no such sampler.
+Where two training loops go through one loader in an epoch, or one does for several models, each pass is counted by
+`ddp.next_epoch(loader)`. So it is where a loop over stages goes round that over epochs, whose counter begins anew, and in a file that
+scripts import which stay as they are: their loaders have no such sampler.
 
 ## When it is not fixed
 When nothing in the program is seen to come to the training loop. Where one loop goes through a shuffled loader twice at once (`zip(loader, loader)`):
