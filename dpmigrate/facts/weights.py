@@ -38,6 +38,7 @@ class Weighted:
     classes: str = ""
     ignored: str = ""
     elements: bool = False  # every element of the targets counts, whatever it is
+    marked: bool = False  # the targets are a mask, of which those elements count that it marks
     count: ast.expr | None = None
     parts: tuple[ast.expr, ...] = ()  # the sum and the count where they are made, where the count is asked for in a test as well
     guards: tuple[ast.expr, ...] = ()
@@ -107,12 +108,55 @@ def _of_batch_object(node: ast.expr) -> bool:
 
 
 def of_chosen(roles: Roles, mean: ast.Call, what: ast.expr) -> Weighted | None:
-    """The weight of ``x[mask].mean()``: the number of elements chosen. None where it cannot be written down."""
+    """The weight of ``x[mask].mean()``: the number of elements chosen, or of those that the mask marks. None where it cannot be written down."""
     parts = {ast.unparse(n): n for n in walk(what) if isinstance(n, ast.Subscript | ast.Name) and pure(n) and chosen(roles, n)}
     inner = {t for t, n in parts.items() if any(m is not n and n in walk(m) for m in parts.values())}
     outer = [n for t, n in parts.items() if t not in inner]
-    written = len(outer) == 1 and not listed(roles, outer[0])
-    return Weighted(mean, outer[0], elements=True) if written else None
+    if not all(_with_its_like(roles, mean, n) for n in outer):
+        return None
+    if outer and len({_mask_of(roles, n) for n in outer}) == 1 and (len(outer) == 1 or _mask_of(roles, outer[0])):
+        written = next((n for n in outer if not listed(roles, n)), None)
+        return Weighted(mean, written, elements=True) if written is not None else None
+    asked = [n.slice for n in walk(what) if isinstance(n, ast.Subscript) and _marks(roles, n.slice)]
+    if not outer and len({ast.dump(m) for m in asked}) == 1 and pure(asked[0]):
+        return Weighted(mean, asked[0], marked=True)
+    return None
+
+
+def _with_its_like(roles: Roles, mean: ast.Call, part: ast.expr) -> bool:
+    """Whether the elements that a mean is over are those of a part of it, or a multiple: not where it is put together with others, ``torch.cat([x[mask], x])``,
+    or is a number by then, ``torch.stack([x[mask].mean(), x.mean()])``.
+    """
+    mask = _mask_of(roles, part)
+    for above in takewhile(lambda a: a is not mean, roles.names.ancestors(part)):
+        if isinstance(above, ast.List | ast.Tuple) and len(above.elts) > 1:
+            chosen_alike = [mask and any(isinstance(n, ast.Subscript | ast.Name) and _mask_of(roles, n) == mask for n in walk(e)) for e in above.elts]
+            if not all(chosen_alike) and isinstance(roles.names.parent[above], ast.Call):
+                return False
+    return True
+
+
+def _mask_of(roles: Roles, node: ast.expr) -> str:
+    """The text of the mask by which ``x[mask]`` is chosen, also of a variable that is given it; '' for what is chosen otherwise."""
+    made = _made(roles, node) if isinstance(node, ast.Name) else node
+    return ast.dump(made.slice) if isinstance(made, ast.Subscript) and _marks(roles, made.slice) else ""
+
+
+def _marks(roles: Roles, node: ast.expr) -> bool:
+    """Whether the expression is a mask, with a truth for each element: a comparison, or what is made of one."""
+    match node:
+        case ast.Compare():
+            return True
+        case ast.UnaryOp(op=ast.Invert(), operand=inner):
+            return _marks(roles, inner)
+        case ast.BinOp(op=ast.BitAnd() | ast.BitOr(), left=left, right=right):
+            return _marks(roles, left) and _marks(roles, right)
+        case ast.Call(func=ast.Attribute(attr="bool"), args=[]):
+            return True
+        case ast.Name():
+            made = _made(roles, node)
+            return made is not None and _marks(roles, made)
+    return False
 
 
 def of_samples(roles: Roles, mean: ast.Call) -> Weighted | None:

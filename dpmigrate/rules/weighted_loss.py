@@ -167,6 +167,10 @@ def _edits(script: Script, part: Weighted) -> Iterator[Edit]:
         text = script.text(part.targets)
         counted = text if isinstance(part.targets, ast.Name | ast.Attribute | ast.Subscript | ast.Call) else f"({text})"
         yield Wrap(script.span(part.value), f"{script.ddp}.weighted_mean({{}}, {counted}.numel())")
+    elif part.targets is not None and part.marked:
+        text = script.text(part.targets)
+        counted = text if isinstance(part.targets, ast.Name | ast.Call) else f"({text})"
+        yield Wrap(script.span(part.value), f"{script.ddp}.weighted_mean({{}}, {counted}.sum())")
     elif part.targets is not None:
         classes = _edited(script, part.spelt) if part.spelt is not None else part.classes
         given = [f"weight={classes}"] if classes else []

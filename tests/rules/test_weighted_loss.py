@@ -178,16 +178,24 @@ def test_a_selection_that_is_made_on_the_way_is_refused() -> None:
 @pytest.mark.parametrize(
     ("lines", "counted"),
     [
-        pytest.param("each = F.mse_loss(model(x), y, reduction='none')\nloss = each[each > 0.1].mean()", "each[each > 0.1]", id="method"),
-        pytest.param("each = (model(x) - y) ** 2\nm = y > 0\nloss = torch.mean(each[m])", "each[m]", id="function, a mask by a name"),
-        pytest.param("each = (model(x) - y) ** 2\nhard = each[each > 0.1]\nloss = hard.sqrt().mean()", "hard", id="by a name, computed with"),
-        pytest.param("m = y > 0\nloss = ((model(x) - y)[m] ** 2).mean()", "", id="made on the way"),
-        pytest.param("m = y > 0\nz = model(x)\nloss = (z[m] - y[m]).abs().mean()", "", id="of two"),
+        pytest.param("each = F.mse_loss(model(x), y, reduction='none')\nloss = each[each > 0.1].mean()", "each[each > 0.1].numel()", id="method"),
+        pytest.param("each = (model(x) - y) ** 2\nm = y > 0\nloss = torch.mean(each[m])", "each[m].numel()", id="function, a mask by a name"),
+        pytest.param("each = (model(x) - y) ** 2\nhard = each[each > 0.1]\nloss = hard.sqrt().mean()", "hard.numel()", id="by a name, computed with"),
+        pytest.param("m = y > 0\nloss = ((model(x) - y)[m] ** 2).mean()", "m.sum()", id="made on the way"),
+        pytest.param("loss = F.mse_loss(model(x), y, reduction='none')[(y > 0) & (y < 3)].mean()", "((y > 0) & (y < 3)).sum()", id="by two comparisons"),
+        pytest.param("m = (y > 0).float()\nloss = F.mse_loss(model(x), y, reduction='none')[~m.bool()].mean()", "(~m.bool()).sum()", id="by a number that is made a truth"),
+        pytest.param("m = y > 0\nz = model(x)\nloss = (z[m] - y[m]).abs().mean()", "z[m].numel()", id="of two"),
+        pytest.param("z = model(x)\nz = z[y > 0]\nt = y[y > 0]\nloss = torch.log(z.gather(1, t)).mean()", "t.numel()", id="of two variables"),
+        pytest.param("m = y > 0\nz = model(x)\nloss = torch.cat([z[m], z[m] ** 2]).mean()", "z[m].numel()", id="twice as many"),
+        pytest.param("m = y > 0\nk = y > 3\nz = model(x)\nloss = (z[m] - y[k]).abs().mean()", "", id="by two masks"),
+        pytest.param("m = y > 0\nz = model(x)\nloss = torch.cat([z[m], z]).mean()", "", id="beside all"),
+        pytest.param("m = y > 0\nz = model(x)\nloss = torch.stack((z[m].mean(), z[~m].mean())).mean()", "", id="a mean beside another one"),
+        pytest.param("i = (y > 0).nonzero()\nloss = F.mse_loss(model(x), y, reduction='none')[i].mean()", "i.numel()", id="by places, made on the way"),
     ],
 )
 def test_means_of_what_is_selected(lines: str, counted: str) -> None:
     if counted:
-        assert f", {counted}.numel())\n" in whole(step=_STEP.format(lines))
+        assert f", {counted})\n" in whole(step=_STEP.format(lines))
     else:
         assert len(refused("DPM302", step=_STEP.format(lines))) == 1
 
