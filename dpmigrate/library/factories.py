@@ -174,6 +174,8 @@ def like(site: Site) -> Value:
     return evened(made) if site.word.removesuffix("_like") in _FILLED and _one_number([fill or NOTHING]) else made
 
 
+#: since what there are places of samples
+PLACES = "places in the batch"
 #: since what an order of the samples is drawn
 DRAWN_ORDER = "an order of the samples"
 
@@ -226,7 +228,7 @@ def counted(site: Site) -> Value:
     end = _end_of_a_range(site) if site.word == "arange" else None
     whole = end is not None and placement_of(end).kind is Kind.SIZE
     return derivation.derived(
-        "places in the batch",
+        PLACES,
         placements.UNKNOWN if lost else placements.PER_RANK,
         given,
         site.node,

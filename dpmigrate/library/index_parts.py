@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -16,9 +17,11 @@ from dpmigrate.execution.values import (
     const,
     data,
     known,
+    origins,
     placement_of,
     value,
 )
+from dpmigrate.library.factories import PLACES
 from dpmigrate.library.sites import Site
 
 
@@ -97,7 +100,7 @@ def followed(site: Site, parts: list[Value], found: Data) -> Walk:
         # an order of all samples with axes of one element behind it: arange(len(x))[:, None]
         alone = own.kind == "order" and sizes[group.index(own)] == wide
         alone = alone or (wide == 1 and not others)
-        alone = alone or not any(is_moving(site, v) for v in others) or stand_beside(site, own, others)
+        alone = alone or not any(is_moving(site, v) for v in others) or stand_beside(site, own, others) or one_of_each(site, found, own, others)
         return Walk(start if alone else None, own, others, axes)
     ahead = group and (not together or own is None or entries.index(group[0]) < entries.index(own))
     to = before(own) + (wide if ahead else 0)
@@ -116,6 +119,31 @@ def stand_beside(site: Site, own: Part, others: tuple[Value, ...]) -> bool:
         p.kind in placements.EQUAL or (p.kind is Kind.ROWS and p.ragged and p.axis == 0)
         for p in lying
     )
+
+
+def one_of_each(site: Site, found: Data, own: Part, others: tuple[Value, ...]) -> bool:
+    """Whether of each sample that a mask has chosen one place is taken, its own: ``z[torch.arange(len(t)), t]`` of ``z = x[mask]``, ``t = y[mask]``."""
+    places, beside = data(site.flat(own.value)), [d for v in others for d in data(site.flat(v))]
+    if not found.placement.ragged or not beside or not places or not all(_counts_chosen(site, d) for d in places):
+        return False
+    chosen = {_chosen_by(d) for d in (found, *places, *beside)}
+    rows = all(d.placement.kind is Kind.ROWS and d.placement.ragged and d.placement.axis == 0 and d.axes == 1 for d in beside)
+    return rows and len(chosen) == 1 and chosen != {""}
+
+
+def _counts_chosen(site: Site, places: Data) -> bool:
+    """Whether places go from the first sample to the last one of those that are chosen: ``torch.arange(len(t))``, as it stands in the index."""
+    call, before = (places.origin.node, places.origin.before) if places.origin is not None and places.origin.word == PLACES else (None, None)
+    if not isinstance(call, ast.Call) or len(call.args) != 1 or before is None or before.word != "size":
+        return False
+    written = site.node.slice if isinstance(site.node, ast.Subscript) else None
+    return isinstance(written, ast.Tuple) and call in written.elts and not {k.arg for k in call.keywords} - {"device", "dtype"}
+
+
+def _chosen_by(d: Data) -> str:
+    """The text of the mask by which samples are chosen; '' where there is none, or several."""
+    masks = [o.node.slice for o in origins(d.origin) if o.word == "index" and isinstance(o.node, ast.Subscript)]
+    return ast.dump(masks[0]) if len(masks) == 1 else ""
 
 
 def ragged_rows(p: Placement) -> Placement:

@@ -37,6 +37,7 @@ from dpmigrate.library.index_parts import (
     from_the_end,
     is_moving,
     kind_of_part,
+    one_of_each,
     parts_of,
     ragged_rows,
     stand_beside,
@@ -148,6 +149,8 @@ def rows_chosen(site: Site, owner: Value, found: Data, walk: Walk) -> Value:
     kinds = {d.kind for d in data(site.flat(own))}
     lying = placement_of(site.flat(own))
     together = stand_beside(site, walk.own, walk.others)
+    if kind == "many" and one_of_each(site, found, walk.own, walk.others):
+        return indexed(site, owner, p, walk.axes, *walk.others)
     if kind == "many" and kinds and (together or all(q.kind in placements.EQUAL for q in others)):
         ragged = ragged_rows(p)
         if kinds == {"places"}:
