@@ -39,7 +39,7 @@ def left(script: Script, loop: BatchLoop) -> dict[str, ast.AST]:
     out: dict[str, ast.AST] = {}
     for name in dict.fromkeys(n.id for n in carried.stores()):
         if name not in known and not _of_totals(carried, name, known):
-            reads = [n for n in _reads(carried, name) if _of_samples(carried, n) and of_batch(script.roles, n)]
+            reads = [n for n in _reads(carried, name) if _of_samples(carried, n) and of_batch(script.roles, n) and not script.executed.the_same(n, ())]
             out |= {name: min(reads, key=position)} if reads else {}
     return out
 

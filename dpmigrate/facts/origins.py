@@ -30,14 +30,14 @@ def origins(
 ) -> Iterator[tuple[ast.AST, Binding | None]]:
     """The nodes of an expression and of all that its variables are given, each with the binding of a loop's target that it reads, if it does.
 
-    Of an object of the program it is what the attribute is given that is read. What an evaluation gives is left out: it is the same on every rank. So are
-    shapes, lengths and devices, without ``form``. With ``returned`` a call of a function of the program is what that hands back, whatever else it is given.
+    Of an object of the program it is what the attribute is given that is read. What an evaluation gives is left out, and the number of batches of a loader: they are the same on
+    every rank. So are shapes, lengths and devices, without ``form``. With ``returned`` a call of a function of the program is what that hands back, whatever else it is given.
     """
     seen = set() if seen is None else seen
     todo: list[ast.AST] = [node]
     while todo:
         n = todo.pop()
-        if n in seen or (isinstance(n, ast.Call) and _evaluates(roles, n)) or (not form and _is_form(n)):
+        if n in seen or (isinstance(n, ast.Call) and (_evaluates(roles, n) or _counts_batches(roles, n))) or (not form and _is_form(n)):
             continue
         seen.add(n)
         yield n, None
@@ -63,6 +63,11 @@ def origins(
             elif b.how in ("assign", "aug") and b.value is not None:
                 todo.append(b.value.value if isinstance(b.value, ast.AugAssign) else b.value)
             todo += [e for e in roles.handed(b) if e is not None]
+
+
+def _counts_batches(roles: Roles, call: ast.Call) -> bool:
+    """``len(loader)``: the same on every rank, whatever is in the batches."""
+    return roles.names.dotted(call.func) == "?.len" and len(call.args) == 1 and bool(roles.loaders_of(call.args[0]))
 
 
 def _held(roles: Roles, node: ast.Attribute) -> list[ast.AST] | None:

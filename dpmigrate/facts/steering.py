@@ -137,7 +137,7 @@ def _is_option(script: Script, test: ast.expr) -> bool:
 
 def differs(script: Script, value: ast.expr, *, form: bool = True) -> bool:
     """Whether the value is made of a rank's part of the batch, or of its clock."""
-    if uniform(script.names, value):
+    if uniform(script.names, value) or (isinstance(value, ast.Name) and script.executed.the_same(value, ())):
         return False
     of_batch = in_training(script, value) and of_data(script.roles, value, (s.size for s in made_global(script)), form=form)
     return (of_batch and not of_weights(script.roles, value)) or of_clock(script.roles, value)

@@ -6,9 +6,9 @@ import atexit
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import timedelta
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from torch.distributed.distributed_c10d import _get_default_store
 from ._places import meeting
 from ._seeds import packed_streams, take_streams
 from ._state import STATE, alone, is_main
-from ._watch import LostRankError, where_all_are
+from ._watch import TICK, LostRankError, is_at_work, where_all_are
 
 
 @contextmanager
@@ -26,9 +26,10 @@ def main_first() -> Iterator[None]:
     """Rank 0 runs the body, then the others run it: for downloads and other files that must be made once.
 
     Behind it the others go on with rank 0's streams, as long as all ranks have one stream: rank 0 alone may have drawn random numbers in it, or seeded
-    them (it makes a file that the others then find). Waits on the group's store and not in a collective, so the body may take up to ``setup``'s
-    timeout whatever the backend.
-    Raises RuntimeError on the other ranks, with rank 0's message, when the body fails there or does not end in time.
+    them (it makes a file that the others then find). Waits on the group's store and not in a collective, and longer than ``setup``'s timeout where rank 0
+    is still at work: data may take hours to prepare.
+    Raises RuntimeError on the other ranks, with rank 0's message, when the body fails there. Raises LostRankError when rank 0 waits for another rank by
+    then, has left, or says nothing for the timeout.
     """
     if alone():
         yield
@@ -46,18 +47,29 @@ def main_first() -> Iterator[None]:
         store.set(key, "")
         return
     with meeting("ddp.main_first"):
-        try:
-            store.wait([key], timedelta(seconds=STATE.timeout))
-        except RuntimeError as error:
-            raise LostRankError(
-                f"rank 0 did not end its main_first() block within {STATE.timeout:g} s, "
-                f"or is gone. {where_all_are()}"
-            ) from error
+        _wait_for(store, key)
     failure = store.get(key).decode()
     if failure:
         raise RuntimeError(f"main_first() block failed on rank 0: {failure}")
     yield
     take_streams(store.get(f"{key}/streams").decode())
+
+
+def _wait_for(store: Any, key: str) -> None:
+    """Wait until rank 0 has set the key, as long as it is at work. It is looked for now and then: torch warns of each wait that ends without it."""
+    pause, heard = 0.001, time.monotonic()
+    try:
+        while not store.check([key]):
+            if time.monotonic() - heard > STATE.timeout:
+                if not is_at_work(0):
+                    raise LostRankError(f"rank 0 did not end its main_first() block within {STATE.timeout:g} s, or is gone. {where_all_are()}")
+                heard = time.monotonic()
+            time.sleep(pause)
+            pause = min(2 * pause, TICK)
+    except LostRankError:
+        raise
+    except RuntimeError as error:  # the store is gone
+        raise LostRankError(f"rank 0 is gone: {error}. {where_all_are()}") from error
 
 
 class Nothing:

@@ -132,12 +132,23 @@ class Watch:
 
     def _late(self, others: list[int]) -> list[str]:
         """What those say now that are not at the end of the program yet; '' of who is silent."""
-        late = [number for number in others if not self.store.check([f"end {number}"])]
-        for number in late:
+        return self._said_by([number for number in others if not self.store.check([f"end {number}"])])
+
+    def is_at_work(self, number: int) -> bool:
+        """Whether a rank says that it waits for nobody."""
+        try:
+            (said,) = self._said_by([number])
+        except RuntimeError:  # the store is gone
+            return False
+        return said.startswith(_AT_WORK)
+
+    def _said_by(self, numbers: list[int]) -> list[str]:
+        """What ranks say now; '' of who is silent."""
+        for number in numbers:
             self.store.set(str(number), "")
         self.store.set("asked", "1")
         time.sleep(2 * self.tick)
-        return [self.store.get(str(number)).decode() for number in late]
+        return [self.store.get(str(number)).decode() for number in numbers]
 
     def leave(self, how: str) -> None:
         """A last word, for those who ask later. The first one stays."""
@@ -181,6 +192,12 @@ def wait_for_all() -> None:
     watch = _own()
     if watch is not None:
         watch.wait_for_all()
+
+
+def is_at_work(number: int) -> bool:
+    """Whether a rank says that it is at work and waits for nobody; False where nobody watches."""
+    watch = _own()
+    return watch is not None and watch.is_at_work(number)
 
 
 def _own() -> Watch | None:

@@ -332,3 +332,19 @@ def test_a_way_out_before_a_file_is_read() -> None:
     defs = _RECORD.format(test="number += past(path)\n    if number:").replace("    with open(path) as f", "    if not os.path.exists(path):\n        return 0\n    with open(path) as f", 1)
     made = whole(imports="import json\nimport os", defs=defs.replace("        number += past(path)\n", "        number += 1\n", 1), end="record('best.json', 3)")
     assert "from_main" in made and "ddp.barrier()" in made, made
+
+
+@pytest.mark.parametrize(
+    ("rate", "shared"),
+    [
+        pytest.param("0.1 / (1 + epoch * len(loader) + i)", False, id="by the number of batches of a loader of drawn data"),
+        pytest.param("rate(epoch * len(loader) + i)", False, id="by a function of it"),
+        pytest.param("0.1 * random.random()", True, id="drawn"),
+        pytest.param("0.1 * x.mean().item()", True, id="of the batch"),
+    ],
+)
+def test_rates_by_counters(rate: str, shared: bool) -> None:
+    step = STEP + f"for g in optimizer.param_groups:\n    g['lr'] = {rate}"
+    defs = "def rate(step):\n    return 0.1 * torch.cos(torch.tensor(step / 9)).item()"
+    text = whole(imports="import random", defs=defs, batches="for i, (x, y) in enumerate(loader):", step=step)
+    assert (f"g['lr'] = {rate}" not in text) is shared

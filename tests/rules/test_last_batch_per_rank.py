@@ -35,10 +35,12 @@ def test_what_is_left(end: str, names: str) -> None:
         pytest.param(STEP + "n = 3\n", "print(n)", id="made in every turn of something else"),
         pytest.param(_OUT, "for x, y in DataLoader(val_set, batch_size=16):\n    out = model(x)\nprint(out, y)", id="of another loop"),
         pytest.param(f"{STEP}hits += y.sum().item()\n", "print(hits)", id="a total, of which another rule speaks"),
+        pytest.param(STEP + "step = epoch * len(loader) + i\n", "print(step)", id="a counter beside the batch"),
     ],
 )
 def test_nothing_to_say(step: str, end: str) -> None:
-    assert found("DPM617", epoch_start="hits = 0", step=step, epoch_end=end) == []
+    batches = "for i, (x, y) in enumerate(loader):" if "step =" in step else "for x, y in loader:"
+    assert found("DPM617", epoch_start="hits = 0", batches=batches, step=step, epoch_end=end) == []
 
 
 def test_the_name_of_a_batch_may_be_that_of_the_loader_s_module_too() -> None:

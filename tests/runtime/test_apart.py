@@ -52,7 +52,7 @@ def job(case: str, folder: Path) -> Ended:
     return Ended(codes, [], [(folder / case / str(rank)).read_text() for rank in range(2)])
 
 
-@pytest.mark.parametrize("case", ["right", "right lines", "right losses", "caught"])
+@pytest.mark.parametrize("case", ["right", "right lines", "right losses", "caught", "main_first, long"])
 def test_nothing_is_said_when_all_is_right(case: str, jobs: Path) -> None:
     end = job(case, jobs)
     assert end.codes == [0, 0], end.err
@@ -170,6 +170,17 @@ def test_last_words(two: list[_watch.Watch]) -> None:
     assert "rank 1 has ended; " in two[0].places()
 
 
+def test_whether_a_rank_is_at_work(two: list[_watch.Watch], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(STATE, "watch", two[0])
+    assert _watch.is_at_work(1)
+    two[1].leave("has ended")
+    assert not _watch.is_at_work(1)
+    two[1].stop()
+    assert not _watch.is_at_work(1)  # it says nothing
+    monkeypatch.setattr(STATE, "watch", None)
+    assert not _watch.is_at_work(1)
+
+
 def test_a_store_that_is_gone(two: list[_watch.Watch]) -> None:
     class Gone:
         def check(self, *asked: object) -> bool:
@@ -181,6 +192,7 @@ def test_a_store_that_is_gone(two: list[_watch.Watch]) -> None:
     two[0].thread.join()
     two[0].leave("has ended")
     assert "\n  rank 1 cannot be asked: " in two[0].places()
+    assert not two[0].is_at_work(1)
 
 
 def test_a_forked_process_leaves_it_alone(two: list[_watch.Watch], monkeypatch: pytest.MonkeyPatch) -> None:
