@@ -15,6 +15,7 @@ from dpmigrate.model import Problem
 SIZE_LIMIT = 2_000_000
 #: methods and the function by which an attribute is stored under a name
 _STORING = ("add_module", "register_module", "setattr")
+_TYPING = ("typing", "typing_extensions")
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -77,6 +78,8 @@ def _parsed(data: bytes, name: str, text: str, encoding: str, bom: bool) -> Sour
             tree = ast.parse(text)
         if any(word in text for word in _STORING):
             _Stored().visit(tree)
+        if "typing" in text and "cast" in text:
+            _Cast(tree).visit(tree)
     except SyntaxError as e:
         return Problem(f"syntax error: {e.msg}{_hint(text, e)}", e.lineno, e.offset)
     except (RecursionError, MemoryError):
@@ -106,6 +109,28 @@ class _Stored(ast.NodeTransformer):
             return node
         target = ast.copy_location(ast.Attribute(owner, name.value, ast.Store()), call.func)
         return ast.copy_location(ast.Assign([target], value), node)
+
+
+class _Cast(ast.NodeTransformer):
+    """``cast(Tensor, x)`` of ``typing`` as ``x``, which it is when the program runs (https://docs.python.org/3/library/typing.html#typing.cast)."""
+
+    def __init__(self, tree: ast.Module) -> None:
+        found = [n for n in ast.walk(tree) if isinstance(n, ast.Import | ast.ImportFrom)]
+        self.modules = {a.asname or a.name for n in found if isinstance(n, ast.Import) for a in n.names if a.name in _TYPING}
+        self.names = {a.asname or a.name for n in found if isinstance(n, ast.ImportFrom) and n.module in _TYPING for a in n.names if a.name == "cast"}
+        stored = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        self.names -= stored | {n.name for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.ClassDef)}
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        self.generic_visit(node)
+        match node.func:
+            case ast.Name(id=name):
+                casts = name in self.names
+            case ast.Attribute(value=ast.Name(id=module), attr="cast"):
+                casts = module in self.modules
+            case _:
+                casts = False
+        return node.args[1] if casts and len(node.args) == 2 and not node.keywords else node
 
 
 def _hint(text: str, error: SyntaxError) -> str:

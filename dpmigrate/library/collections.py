@@ -195,7 +195,7 @@ ROWS = (
     Row("functools.wraps", wraps, source=_DOC),
     Row(
         """
-dpmigrate.identity functools.lru_cache functools.cache functools.total_ordering typing.cast
+dpmigrate.identity functools.lru_cache functools.cache functools.total_ordering
 abc.abstractmethod
 """,
         identity,
