@@ -30,8 +30,9 @@ def origins(
 ) -> Iterator[tuple[ast.AST, Binding | None]]:
     """The nodes of an expression and of all that its variables are given, each with the binding of a loop's target that it reads, if it does.
 
-    Of an object of the program it is what the attribute is given that is read. What an evaluation gives is left out, and the number of batches of a loader: they are the same on
-    every rank. So are shapes, lengths and devices, without ``form``. With ``returned`` a call of a function of the program is what that hands back, whatever else it is given.
+    Of an object of the program it is what the attribute is given that is read. What an evaluation gives is left out, and the number of batches of a
+    loader: they are the same on every rank. So are shapes, lengths and devices, without ``form``. With ``returned`` a call of a function of the program is
+    what that hands back, whatever else it is given.
     """
     seen = set() if seen is None else seen
     todo: list[ast.AST] = [node]

@@ -34,21 +34,24 @@ def quiet() -> None:
 
 def _disable_bars(bar: Any) -> None:
     # patching the class in place reaches `from tqdm import tqdm`, trange and the subclasses in tqdm.auto and tqdm.asyncio
-    original, shown, steps = bar.__init__, bar.update, bar.__iter__
+    original, shown, steps, closed = bar.__init__, bar.update, bar.__iter__, bar.close
 
     @functools.wraps(original)
     def init(self: Any, *args: Any, **kwargs: Any) -> None:
         if len(args) > _DISABLE_POSITION:
+            asked = args[_DISABLE_POSITION]
             args = (*args[:_DISABLE_POSITION], True, *args[_DISABLE_POSITION + 1 :])
         else:
+            asked = kwargs.get("disable", False)
             kwargs["disable"] = True
         original(self, *args, **kwargs)
+        # a disabled bar of tqdm's does not count, but programs divide by bar.n; one that rank 0 has disabled as well does not count there either
+        self._counts = sys.stderr.isatty() if asked is None else not asked
 
-    # a disabled bar of tqdm's does not count, but programs divide by bar.n
     @functools.wraps(shown)
-    def update(self: Any, n: float | None = 1) -> Any:
-        if self.disable:
-            self.n += n or 0
+    def update(self: Any, n: float = 1) -> Any:
+        if self.disable and self._counts:
+            self.n += n
         return shown(self, n)
 
     @functools.wraps(steps)
@@ -56,11 +59,20 @@ def _disable_bars(bar: Any) -> None:
         if not self.disable:
             yield from steps(self)
             return
-        for item in self.iterable:
-            yield item
-            self.n += 1
+        try:
+            for item in self.iterable:
+                yield item
+                self.n += self._counts
+        finally:
+            self.close()
 
-    bar.__init__, bar.update, bar.__iter__ = init, update, iterate
+    @functools.wraps(closed)
+    def close(self: Any) -> None:
+        closed(self)
+        self._counts = False  # tqdm takes anything for the step of a bar that is closed, and leaves it
+
+    bar._counts = False  # of those that are there already
+    bar.__init__, bar.update, bar.__iter__, bar.close = init, update, iterate, close
 
 
 def report_failures() -> None:

@@ -540,8 +540,28 @@ def only_main_is_heard() -> None:
             bar.update(4)
             bar.update()
             assert bar.n == 5
+        bar.update({"loss": 0.5})  # it is closed: tqdm leaves whatever it is given
+        bar.update(7)
+        assert bar.n == 5
         bar = tqdm("abc", file=out)
         assert list(bar) == ["a", "b", "c"] and bar.n == 3
+        bar.update()
+        assert bar.n == 3
+        bar = tqdm("abc", file=out, disable=True)  # on rank 0 it does not count either
+        bar.update(2)
+        assert list(bar) == ["a", "b", "c"] and bar.n == 0
+        bar = tqdm("abc", file=out)
+        for letter in bar:
+            if letter == "b":
+                break
+        bar.close()
+        bar.update(5)
+        assert bar.n == 1
+        bar = tqdm(total=3, file=out)
+        bar.update(2)
+        bar.reset()
+        bar.update()
+        assert bar.n == 1
 
 
 @check
