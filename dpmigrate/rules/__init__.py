@@ -73,7 +73,8 @@ def notes(script: Script, drawn: str = "", drawn_in_full: str = "") -> tuple[str
     out = []
     if s.batch == "global":
         shares = "which the number of ranks has to divide; each rank takes an equal share, so the learning rate stays right"
-        out.append(f"Batch size: the one in the script stays the global batch, {shares}.")
+        padded = "of a data set whose size it does not divide, a few samples may come twice in an epoch, as with torch's DistributedSampler"
+        out.append(f"Batch size: the one in the script stays the global batch, {shares}; {padded}.")
     else:
         out.append(
             "Batch size: each rank keeps the script's batch size, so the global batch grows with the number of ranks; "
