@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dpmigrate import engine
-from dpmigrate.model import Status
+from dpmigrate.model import Outcome, Status
 from dpmigrate.settings import Settings
 from tests.execution.paper import executed
 
@@ -37,7 +37,7 @@ for epoch in range(2):
 _SCALED = "scaler.scale(loss).backward()\n        scaler.step(optimizer)\n        scaler.update()"
 
 
-def applied(folder: Path, text: str) -> engine.Outcome:
+def applied(folder: Path, text: str) -> Outcome:
     path = folder / "train.py"
     path.write_text(text)
     (outcome,) = engine.apply([path], Settings(), engine.Writing(write=False))
