@@ -129,11 +129,19 @@ def _with_its_like(roles: Roles, mean: ast.Call, part: ast.expr) -> bool:
     """
     mask = _mask_of(roles, part)
     for above in takewhile(lambda a: a is not mean, roles.names.ancestors(part)):
-        if isinstance(above, ast.List | ast.Tuple) and len(above.elts) > 1:
-            chosen_alike = [mask and any(isinstance(n, ast.Subscript | ast.Name) and _mask_of(roles, n) == mask for n in walk(e)) for e in above.elts]
-            if not all(chosen_alike) and isinstance(roles.names.parent[above], ast.Call):
-                return False
+        if not isinstance(above, ast.List | ast.Tuple):
+            continue
+        holder = roles.names.parent[above]
+        if isinstance(holder, ast.BinOp):  # torch.cat([x[mask]] + others)
+            return False
+        if isinstance(holder, ast.Call | ast.keyword) and not all(_has_mask(roles, e, mask) for e in above.elts):
+            return False
     return True
+
+
+def _has_mask(roles: Roles, node: ast.expr, mask: str) -> bool:
+    """Whether something in the expression is chosen by the mask of that text."""
+    return bool(mask) and any(isinstance(n, ast.Subscript | ast.Name) and _mask_of(roles, n) == mask for n in walk(node))
 
 
 def _mask_of(roles: Roles, node: ast.expr) -> str:

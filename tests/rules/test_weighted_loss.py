@@ -189,6 +189,8 @@ def test_a_selection_that_is_made_on_the_way_is_refused() -> None:
         pytest.param("m = y > 0\nz = model(x)\nloss = torch.cat([z[m], z[m] ** 2]).mean()", "z[m].numel()", id="twice as many"),
         pytest.param("m = y > 0\nk = y > 3\nz = model(x)\nloss = (z[m] - y[k]).abs().mean()", "", id="by two masks"),
         pytest.param("m = y > 0\nz = model(x)\nloss = torch.cat([z[m], z]).mean()", "", id="beside all"),
+        pytest.param("m = y > 0\nz = model(x)\nloss = torch.cat(tensors=[z[m], z]).mean()", "", id="beside all, by a keyword"),
+        pytest.param("m = y > 0\nz = model(x)\nloss = torch.cat([z[m]] + [z]).mean()", "", id="beside all, in two lists"),
         pytest.param("m = y > 0\nz = model(x)\nloss = torch.stack((z[m].mean(), z[~m].mean())).mean()", "", id="a mean beside another one"),
         pytest.param("i = (y > 0).nonzero()\nloss = F.mse_loss(model(x), y, reduction='none')[i].mean()", "i.numel()", id="by places, made on the way"),
     ],
