@@ -115,6 +115,15 @@ class ActivationParts(InPlaceParts):
         self._spent(parts.node, begun, outside)
         return Summary(reads, writes, result, made, tuple(raised))
 
+    def carry_out(self, summary: Summary) -> None:
+        """What a summary holds is done once more."""
+        self.heap.note(summary.reads)
+        self.heap.work += 2 * len(summary.writes)
+        for at, new in summary.writes.items():
+            self.heap.write_again(at, new)
+        self.heap.remake(summary.made)
+        self.raise_again(summary.raised)
+
     def _spent(self, node: ast.AST, begun: int, outside: int) -> None:
         """A call that began at a cost has ended; ``outside``: that of the calls before it in its caller."""
         whole = self.cost - begun

@@ -15,7 +15,7 @@ from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.classes import FunctionParts
 from dpmigrate.execution.divergence import in_no_order, presence
 from dpmigrate.execution.identity import alike
-from dpmigrate.execution.loops import LoopParts
+from dpmigrate.execution.loop_summaries import LoopSummaryParts
 from dpmigrate.execution.machine import Frame
 from dpmigrate.execution.objects import EXISTS, Delta
 from dpmigrate.execution.scopes import Names, names_of
@@ -49,7 +49,7 @@ Node = TypeVar("Node", bound=ast.AST)
 _SOURCE = ".0"
 
 
-class LazyParts(LoopParts):
+class LazyParts(LoopSummaryParts):
     """What is made where it is taken."""
 
     def __init__(self, *args: object) -> None:

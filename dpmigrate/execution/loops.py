@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 from dataclasses import replace
 
 from dpmigrate.execution import divergence, going, placements, samples
@@ -27,6 +28,8 @@ from dpmigrate.execution.values import (
 
 #: literal sequences up to this length are gone through one by one
 UNROLLED = 6
+#: loops over numbers inside of each other, up to this many turns of the innermost
+UNROLLED_TOGETHER = 16
 #: and up to this one where each turn sets an attribute whose name it computes
 UNROLLED_NAMES = 128
 
@@ -59,7 +62,8 @@ class LoopParts(TurnParts):
             parted = Parting(Origin(node, ONE_SAMPLE), True, turns=True, samples=True)
         self.event("loop", node, frame, iterable=iterable)
         self.library.begun(self, iterable, node.iter, frame)
-        loop = Going(node.target, iterable, self.heap.level + 1, frame.number, node.body)
+        turns = len(known) if known else 1
+        loop = Going(node.target, iterable, self.heap.level + 1, frame.number, node.body, turns=turns)
         self.going.append(loop)
         try:
             if known is not None:
@@ -78,9 +82,18 @@ class LoopParts(TurnParts):
         if self._sets_names(node):
             return self.known_elements(iterable, UNROLLED_NAMES)
         known = self.known_elements(iterable, LISTED)
-        if known is None or len(known) <= UNROLLED or going.chooses_layers(self, node, known, frame):
+        if known is None or (len(known) <= UNROLLED and not self._too_many(known)):
             return known
-        return None
+        return known if going.chooses_layers(self, node, known, frame) else None
+
+    def _too_many(self, known: list[Value]) -> bool:
+        """Whether a loop over numbers is one of several inside of each other, as those of a search
+        for the best settings, which have many turns together.
+        """
+        together = len(known) * math.prod(g.turns for g in self.going)
+        return together > UNROLLED_TOGETHER and all(
+            isinstance(a, Const) and not isinstance(a.value, str | None) for v in known for a in v
+        )
 
     def _sets_names(self, node: ast.For | ast.AsyncFor) -> bool:
         """Whether the turns of a loop set attributes by computed names and do little else: taken

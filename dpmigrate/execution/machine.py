@@ -201,6 +201,8 @@ class Going:
     left_out: set[str] = field(default_factory=set)
     #: what a loss has to be made of that is made of all layers
     witnesses: set[int] = field(default_factory=set)
+    #: how many turns are executed each by itself
+    turns: int = 1
 
 
 class Machine(Control):

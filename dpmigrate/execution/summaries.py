@@ -170,14 +170,14 @@ class SummaryParts(ActivationParts):
             if self.ending and any(one.kind == self.ending[-1] for one in summary.raised):
                 continue  # what is written on the way to the end is in no summary
             if self.heap.unchanged(summary.reads):
-                self.heap.note(summary.reads)
-                self.heap.work += 2 * len(summary.writes)
-                for at, new in summary.writes.items():
-                    self.heap.write_again(at, new)
-                self.heap.remake(summary.made)
-                self.raise_again(summary.raised)
+                self.carry_out(summary)
                 return summary
         return None
+
+    @property
+    def under_assumption(self) -> bool:
+        """Whether a function that calls itself is under way, and what its inner calls do is assumed."""
+        return bool(self._cut)
 
     def _summarised(
         self, function: Object, receiver: Atom | None, given: Arguments, node: ast.AST, context: int
