@@ -367,12 +367,15 @@ def _mended(
     quieted, script.quieted = script.quieted, True  # an evaluation that records gradients would exchange as well
     script.shown_bent |= new
     again = _of_script(name, script, how, finished, results)
-    if again.outcome.status is not Status.CHANGED and not script.whole_sizes and any(c.startswith("batch_rows") for c in new.values()):
+    gathered = not script.whole_sizes and any(c.startswith("batch_rows") for c in new.values())
+    if gathered and (again.outcome.status is not Status.CHANGED or _adds_up_sizes(script)):
+        shown = script.shown_bent
         script.whole_sizes, script.tried_bent = True, {every}  # what is sized for the samples of all ranks may have had that size before
-        script.shown_bent = {n: c for n, c in script.shown_bent.items() if c.startswith("batch_rows")}  # other sums may be of sizes that were a rank's own
+        # other sums, and other rows, may be of sizes that were a rank's own
+        script.shown_bent = {n: c for n, c in {**before, **new}.items() if c.startswith("batch_rows")}
         whole = _of_script(name, script, how, finished, results)
         script.whole_sizes = whole.outcome.status is Status.CHANGED
-        again = whole if script.whole_sizes else again
+        again, script.shown_bent = (whole, script.shown_bent) if script.whole_sizes else (again, shown)
     # where other values of the options are not established, their losses would be changed in part
     by_default = isinstance(texts, migration.Shown) and texts.by_default
     of_some = isinstance(texts, migration.Judged) and bool(texts.judgement.by_default)  # right for as many values now, or for more
@@ -388,6 +391,11 @@ def _mended(
         return None
     reason = migration.standing(texts.judgement, last) if (last := results[-1]) is not texts.judgement else ""
     return replace(again, outcome=replace(again.outcome, reason=reason, files=files)) if reason else None
+
+
+def _adds_up_sizes(script: Script) -> bool:
+    """Whether the setting of the batch size, which is a rank's by then, is added up over the ranks again."""
+    return any(script.sizes.read_in(n) is not None for n, c in script.shown_bent.items() if c.startswith("batch_sum"))
 
 
 def _not_mended(found: tuple[Finding, ...]) -> tuple[Finding, ...]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import itertools
 import re
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -127,7 +127,12 @@ class Sizes:
             if isinstance(node, ast.Name | ast.Attribute) and self.means(node) and (maker := self.maker(node)) is not None:
                 for count in self._judged(node, maker):
                     found.setdefault(count.node, count)
-        return tuple(found.values())
+        return tuple(c for c in found.values() if not self._divided_before(c.node, found))
+
+    def _divided_before(self, node: ast.expr, found: Mapping[ast.expr, Count], seen: frozenset[ast.expr] = frozenset()) -> bool:
+        """Whether the size is a rank's already where it is handed on: ``self.batch_size`` of a class whose objects are given that of a rank."""
+        given = [g for g in self._given(node) if g not in seen] if isinstance(node, ast.Name | ast.Attribute) else []
+        return bool(given) and all(g in found or self._divided_before(g, found, seen | {node}) for g in given)
 
     @cached_property
     def smaller_left_out(self) -> tuple[Count, ...]:
@@ -221,7 +226,7 @@ class Sizes:
             return
         function = self.names.scope_of[node].node
         for call, given in calls if function not in seen else ():
-            read = self._read_in(given)
+            read = self.read_in(given)
             if read is None:
                 continue
             if where and self.roles.reaches_backward(function):
@@ -243,7 +248,7 @@ class Sizes:
 
     def _for_all(self, node: ast.expr, calls: list[tuple[ast.Call, ast.expr | None]]) -> bool:
         """Whether every call gives a parameter the setting for a training step, so that it can be made the rank's where it is used."""
-        if self.roles.inside_module(node) or not all(self._read_in(e) for _, e in calls):
+        if self.roles.inside_module(node) or not all(self.read_in(e) for _, e in calls):
             return False
         trains = self.roles.reaches_backward(self.names.scope_of[node].node)
         return trains or all(self.roles.region(c) == "train" for c, _ in calls)
@@ -316,8 +321,8 @@ class Sizes:
         """Whether the function makes the training loader itself, in the size that it is given."""
         return any(self.names.is_inside(c, function) for c in self.script.train_loader_calls)
 
-    def _read_in(self, given: ast.expr | None) -> ast.expr | None:
-        """Where an argument reads the setting."""
+    def read_in(self, given: ast.expr | None) -> ast.expr | None:
+        """Where an expression reads the setting."""
         return next((n for n in walk(given) if isinstance(n, ast.Name | ast.Attribute) and self.means(n)), None) if given is not None else None
 
 

@@ -115,9 +115,14 @@ def wants_grad(site: Site) -> Value:
 
 
 def parameter(site: Site) -> Value:
-    """``nn.Parameter(x)``: a parameter of the model it is put into."""
-    made = site.made("parameter")
+    """``nn.Parameter(x)``: a parameter of the model it is put into. One that is not trained and has a row
+    for each sample of a batch keeps them: ``nn.Parameter(torch.ones(batch_size, 1), requires_grad=False)``.
+    """
     found = data(site.flat(site.get(0, "data") or NOTHING))
+    untrained = site.constant(1, "requires_grad", True) is False
+    if untrained and found and all(d.placement.kind is Kind.ROWS and not d.sources for d in found):
+        return cut(tuple(found))
+    made = site.made("parameter")
     axes = found[0].axes if found else None
     return value(
         Data("tensor", placements.UNIFORM, "whole", reached=frozenset([made.number]), axes=axes)

@@ -417,3 +417,35 @@ def test_a_smaller_batch_of_a_loader_that_cannot_be_read() -> None:
     parts = {"setup": "bs = 16\ngiven = dict(batch_size=bs, shuffle=True)", "loader": "loader = DataLoader(train_set, **given)"}
     (hit,) = [h for h in hits("DPM203", **parts, step=f"if x.size(0) != bs:\n    continue\n{STEP}") if h.severity is Severity.BLOCKER]
     assert "drop_last=True" in hit.advice
+
+
+_GRID = """\
+class Grid(nn.Module):
+    def __init__(self, size):
+        super().__init__()
+        self.size = size
+        self.rows = nn.Parameter(torch.ones(SIZE, 3), requires_grad=False)
+
+    def forward(self, x):
+        return x.view(self.size, -1) + self.rows
+"""
+
+
+@pytest.mark.parametrize(
+    ("size", "new"),
+    [
+        pytest.param("size", ["grid = Grid(ddp.local_batch(bs))"], id="a parameter, and the attribute that is given it"),
+        pytest.param(
+            "self.size",
+            [
+                "self.rows = nn.Parameter(torch.ones(ddp.local_batch(self.size), 3), requires_grad=False)",
+                "return x.view(ddp.local_batch(self.size), -1) + self.rows",
+            ],
+            id="the attribute alone",
+        ),
+    ],
+)
+def test_a_size_is_divided_once(size: str, new: list[str]) -> None:
+    parts = {"defs": _GRID.replace("SIZE", size), "setup": "bs = 16\ngrid = Grid(bs)", "loader": _LOADER, "step": f"x = grid(x)\n{STEP}"}
+    made = after(**parts)
+    assert [line for line in made if "local_batch" in line and "DataLoader" not in line] == new
