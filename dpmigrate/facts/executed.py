@@ -306,24 +306,38 @@ def training_side(program: Program, roles: Roles, loop: BatchLoop) -> Phases | N
 
 
 def take_out_untrained(program: Program, names: Names) -> bool:
-    """Leave out of the trees what would train and no call ever comes to: ``if optimizer is not None`` in a function that is called without one, and
-    methods ``backward`` of the program's own that nothing enters: every ``loss.backward()`` has their name.
+    """Leave out of the trees what would train and no call ever comes to: ``if optimizer is not None`` in a function that is called without one,
+    methods ``backward`` of the program's own that nothing enters, since every ``loss.backward()`` has their name, and methods that put a model into
+    DataParallel and that nothing asks for: they would be taken for another way in which the model is made.
 
     Whether anything was left out, and with it the names are out of date. Where nothing else trains all of it stays.
     """
     backwards = [c for c in names.attributes("backward") if isinstance(names.function(c), FunctionNode)]
     asked = {b: tests for b in backwards if (tests := [a for a in names.ancestors(b, below=names.function(b)) if isinstance(a, ast.If)])}
     functions = {b: f for b in backwards if isinstance(f := names.function(b), FunctionNode) and f.name == "backward"}
-    if not (asked or functions) or before(program).trace.ended is not None:
+    wrapping = [f for f in _wrapping_methods(names) if not any(names.is_inside(b, f) for b in backwards)]
+    if not (asked or functions or wrapping) or before(program).trace.ended is not None:
         return False
     ran = {_place(s) for s in before(program).trace.ran}
     dead = {b: side for b, tests in asked.items() if (side := next((s for t in tests for s in (t.body, t.orelse) if _dead(t, s, ran, names, b)), None))}
-    dead |= {b: f.body for b, f in functions.items() if not any(_place(n) in ran for s in f.body for n in walk(s))}
+    dead |= {b: f.body for b, f in functions.items() if not _runs(f, ran)}
     if len(dead) == len(names.attributes("backward")):
         return False
-    for side in dead.values():
+    taken_out = [*dead.values(), *(f.body for f in wrapping if not _runs(f, ran))]
+    for side in taken_out:
         side[:] = [ast.copy_location(ast.Pass(), side[0])]
-    return bool(dead)
+    return bool(taken_out)
+
+
+def _runs(function: FunctionNode, ran: Collection[Place]) -> bool:
+    """Whether a statement of a function may run."""
+    return any(_place(n) in ran for s in function.body for n in walk(s))
+
+
+def _wrapping_methods(names: Names) -> list[FunctionNode]:
+    """The methods in which a model is put into DataParallel, and whose names nothing reads."""
+    found = dict.fromkeys(f for c in names.calls("DataParallel") if isinstance(f := names.function(c), FunctionNode))
+    return [f for f in found if isinstance(names.scope_of[f].node, ast.ClassDef) and not names.attributes(f.name)]
 
 
 def _dead(test: ast.If, side: list[ast.stmt], ran: Collection[Place], names: Names, backward: ast.AST) -> bool:

@@ -352,8 +352,13 @@ class Values:
             if when == "before":
                 vals -= {w.wrapped}
             elif when == "after":
-                vals -= w.inner
+                vals = vals & {w.wrapped} if self._given_last(node, w.stmt) else vals - w.inner
         return self.unwraps.narrowed(node, vals)
+
+    def _given_last(self, node: ast.expr, stmt: ast.stmt) -> bool:
+        """Whether a read of a variable sees what a statement has given it, and nothing that it held before: ``net = DataParallel(Both(net))``."""
+        b = reaching(self.names, node) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) else None
+        return b is not None and b.how == "assign" and self.names.is_inside(b.target, stmt)
 
     def _reached(self, node: ast.Name) -> tuple[Binding | None, bool]:
         """The binding that a read sees, where it gives a value, and whether that is made of the variable itself."""

@@ -98,3 +98,29 @@ def test_a_method_backward_that_nothing_enters_is_left_out() -> None:
     own = "class Net(torch.nn.Module):\n    def backward(self, x):\n        self(x).sum().backward()\n"
     assert left(own + "net = Net()\n") == 1
     assert left(own + "net = Net()\nnet.backward(w)\n") == 3
+
+
+@pytest.mark.parametrize(
+    ("called", "stays"),
+    [
+        pytest.param("", False, id="nothing enters it"),
+        pytest.param("Trainer().load()\n", True, id="entered"),
+        pytest.param("import other\nother.call(trainer.load)\n", True, id="handed on"),
+    ],
+)
+def test_a_method_that_wraps_a_model_and_that_nothing_enters_is_left_out(called: str, stays: bool) -> None:
+    text = f"""
+class Trainer:
+    def __init__(self):
+        self.net = torch.nn.Linear(2, 1)
+    def load(self):
+        self.net = torch.nn.DataParallel(self.net)
+    def plain(self):
+        return self.net
+trainer = Trainer()
+{called}"""
+    source = parse(f"import os, torch\n{_TRAINED}{text}".encode(), "train.py")
+    assert isinstance(source, Source)
+    assert take_out_untrained(Program.of(source), Names(source.tree)) is not stays
+    assert bool(list(Names(source.tree).calls("DataParallel"))) is stays
+    assert list(Names(source.tree).attributes("backward"))

@@ -39,6 +39,11 @@ def _plan(text: str) -> tuple[list[tuple[str, str, str]], list[str], list[str]]:
             "model = nn.DataParallel(nn.Linear(3, 2))", [("call", "model = nn.DataParallel(nn.Linear(3, 2))", "model")], [], id="a wrap where it is made"
         ),
         pytest.param(
+            "class Both(nn.Module):\n    def __init__(self, net):\n        super().__init__()\n        self.net = net\n"
+            "    def forward(self, x):\n        return self.net(x)\nmodel = nn.Linear(3, 2)\nmodel = nn.DataParallel(Both(model))",
+            [("call", "model = nn.DataParallel(Both(model))", "model")], [], id="round a module that holds the model",
+        ),
+        pytest.param(
             "model = nn.Linear(3, 2)\nif n > 1:\n    model = nn.DataParallel(model)",
             [("after", "if n > 1:", "model")],
             ["nn.DataParallel(model)"],
