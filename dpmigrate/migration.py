@@ -148,8 +148,8 @@ def rewritten(script: Script, found: Sequence[Finding], comments: Sequence[Findi
     wrong_on_paper = [f for f in judgement.faults if f.established]
     if not wrong_on_paper and judgement.doubts and not script.settings.unproven:
         narrower = _narrowed(script, lambda which: judged(judge.executed(script.program, by_default=which), by_default=which))
-        usual = narrower[-1] if narrower else None
-        if usual is None or usual.faults or not usual.trains:
+        usual = narrower[-1] if narrower and narrower[-1].trains else None
+        if usual is None or usual.faults:
             message = (verdict(usual) if usual is not None else "") or verdict(judgement)
             both = (judgement,) if usual is None else (judgement, usual)
             of_both = _shown(script, message, *both)
@@ -166,6 +166,7 @@ def rewritten(script: Script, found: Sequence[Finding], comments: Sequence[Findi
 def _narrowed(script: Script, judged: Callable[[Defaults], Judgement]) -> list[Judgement]:
     """The result for fewer and fewer values of the program's options: the defaults of those that are texts, as the name of a model, and the defaults of all.
     It ends with the first for which it is known to be right or wrong. Empty for a program without options, which has no other defaults to be asked for.
+    Where the program does not train with the last of them, as it asks for an option that has no default, they say nothing of it.
     """
     options = list(script.methods("add_argument"))
     tried: list[Judgement] = []

@@ -291,6 +291,17 @@ def test_what_other_numbers_lead_to_is_mended(tmp_path: Path, other: str, writte
     assert any("options that are texts; with others" in n for n in found.notes) and not any(n.startswith("With other options") for n in found.notes)
 
 
+def test_defaults_with_which_nothing_is_trained_say_nothing(tmp_path: Path) -> None:
+    """An option without a default that a test asks for has to be given: what is told is what stands against the program then."""
+    asked = _NAMED.replace("args = parser", 'parser.add_argument("--net")\nargs = parser') + 'assert args.net in ("small", "large")\n'
+    path = tmp_path / "train.py"
+    path.write_text(SCRIPT.format(imported=asked, model="nn.Linear(4, 2)", loss="mystery.loss(model(x), y)"))
+    (found,) = engine.apply([path], Settings(), engine.Writing(write=False))
+    assert found.status is Status.REFUSED
+    assert "mystery.loss" in found.reason
+    assert "no loss is seen" not in found.reason
+
+
 _WRONG = Fault("train.py:3", wrapped.NAME, "never wrapped", established=True)
 _DOUBTED = Fault("train.py:3", wrapped.NAME, "may not be wrapped", established=False)
 

@@ -208,6 +208,7 @@ collections.abc io.BytesIO io.StringIO
 urllib.request.urlopen operator.itemgetter operator.attrgetter shutil.which
 multiprocessing.cpu_count configparser.ConfigParser warnings.catch_warnings sys.exc_info
 traceback.format_exc importlib.util.find_spec math.inf pathlib.Path.cwd pathlib.Path.home
+importlib.find_loader pkgutil.find_loader
 string.ascii_letters getpass.getuser dataclasses.field os.path.sep os.getlogin
 """, uniform, source=_DOC),
     Row("""
