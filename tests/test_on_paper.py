@@ -302,6 +302,49 @@ def test_defaults_with_which_nothing_is_trained_say_nothing(tmp_path: Path) -> N
     assert "no loss is seen" not in found.reason
 
 
+_SOUNDS = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader
+from sounds import Sounds
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv1d(1, 4, 3, padding=1)
+
+    def forward(self, x):
+        if {test}:
+            x = x.unsqueeze({axis})
+        return self.conv(x)
+
+
+model = Net()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(2):
+    for x in DataLoader(Sounds(), batch_size=12, shuffle=True):
+        optimizer.zero_grad()
+        model(x).pow(2).mean().backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "axis", "told"),
+    [
+        pytest.param("len(x.shape) != 3", 0, True, id="one in front"),
+        pytest.param("x.dim() == 2", 1, False, id="one behind the samples"),
+    ],
+)
+def test_an_axis_in_front_of_a_batch_is_told(tmp_path: Path, test: str, axis: int, told: bool) -> None:
+    path = tmp_path / "train.py"
+    path.write_text(_SOUNDS.format(test=test, axis=axis))
+    (found,) = engine.apply([path], Settings(), engine.Writing(write=False))
+    assert found.status is Status.CHANGED, found
+    assert any(f"Where {test} is asked" in n for n in found.notes) is told
+
+
 _WRONG = Fault("train.py:3", wrapped.NAME, "never wrapped", established=True)
 _DOUBTED = Fault("train.py:3", wrapped.NAME, "may not be wrapped", established=False)
 

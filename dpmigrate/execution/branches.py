@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from dpmigrate.execution import going
+from dpmigrate.execution import batch_axes, going
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.generators import GeneratorParts
 from dpmigrate.execution.machine import Frame
@@ -44,6 +44,11 @@ class Chain:
 
 class BranchParts(GeneratorParts):
     """Alternatives and how they join."""
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*args)
+        #: whether both sides of a test of a batch's axes are looked at, since none of them was left
+        self._both_sides = False
 
     def truth(self, v: Value) -> bool | None:
         answers = {self._truth(a) for a in v}
@@ -110,14 +115,45 @@ class BranchParts(GeneratorParts):
             return self._arm(node.body if truth else node.orelse, frame, chain)
         parted = self.parting(test, node.test)
         self.event("branch", node, frame, test=test)
+        batches = [] if self._both_sides else batch_axes.asked(self, node.test, frame)
+        if not batches:
+            return self._sides(node, frame, chain, parted)
+        self.heap.mark()
+        left_out: list[ast.expr] = []
+        alive = self._sides(node, frame, chain, parted, batches, left_out)
+        if alive or chain is not None:
+            self.heap.adopt()
+            for test in left_out:
+                self.event(batch_axes.TAKEN, test, frame)
+            return alive
+        self.heap.rollback()
+        self._both_sides = True
+        try:
+            return self._sides(node, frame, chain, parted)
+        finally:
+            self._both_sides = False
+
+    def _sides(
+        self, node: ast.If, frame: Frame, chain: Chain | None, parted: Parting | None,
+        batches: Sequence[Location] = (), left_out: list[ast.expr] | None = None,
+    ) -> bool:  # fmt: skip
+        """Both sides of a test, but for one that lays the samples of ``batches`` along another axis: the
+        test is put into ``left_out`` then.
+        """
         loop = going.undecided(self, node, frame)
+
+        def stays(alive: bool) -> bool:
+            if not alive or left_out is None or left_out or not batch_axes.moved(self, batches):
+                return alive
+            left_out.append(node.test)
+            return False
 
         def met() -> bool:
             self.refine(node.test, True, frame)
             before = (len(frame.returns), len(frame.breaks), len(frame.continues))
             frame.arms += 1
             try:
-                return self.block(node.body, frame)
+                return stays(self.block(node.body, frame))
             finally:
                 frame.arms -= 1
                 going.arm_ended(self, loop, node, "if", before, frame)
@@ -127,7 +163,7 @@ class BranchParts(GeneratorParts):
             before = (len(frame.returns), len(frame.breaks), len(frame.continues))
             frame.arms += 1
             try:
-                return self._arm(node.orelse, frame, chain)
+                return stays(self._arm(node.orelse, frame, chain))
             finally:
                 frame.arms -= 1
                 going.arm_ended(self, loop, node, "else", before, frame)

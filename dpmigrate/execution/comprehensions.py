@@ -119,10 +119,8 @@ class ComprehensionParts(OperatorParts):
 
     def _reads_samples(self, node: Comprehension, frame: Frame) -> bool:
         """Whether a comprehension by some samples makes its items of any other: it reads them beside what it goes through."""
-        within = [*ast.walk(node.elt), *(n for g in node.generators for test in g.ifs for n in ast.walk(test))]  # type: ignore[union-attr]
-        own = {n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)}
-        read = [n for n in within if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and n.id not in own]
-        return bool(self.whose([self.evaluate(n, frame) for n in read]))
+        within = {*ast.walk(node.elt), *(n for g in node.generators for test in g.ifs for n in ast.walk(test))}  # type: ignore[union-attr]
+        return bool(self.whose([self.evaluate(n, frame) for n in _free(node) if n in within]))
 
     def _inner(self, node: Comprehension, frame: Frame) -> Frame:
         number = self.heap.number(("comprehension", id(node), frame.number))

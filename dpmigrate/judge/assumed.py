@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from itertools import islice
 from textwrap import shorten
 
+from dpmigrate.execution import batch_axes
 from dpmigrate.execution.arithmetic import MEAN_BY_PART
 from dpmigrate.execution.comparisons import SIZE_ASKED
 from dpmigrate.execution.objects import UNSEEN, Object
@@ -24,7 +25,7 @@ from dpmigrate.library.sites import PADDING
 def sentences(trial: Trial) -> tuple[str, ...]:
     """A sentence for each assumption that the user should know of."""
     found = (
-        normalised.sentences, observed.sentences, _models, _optimizers, _detectors, _axes, _squeezed, _single, _scaled, _means, _parts, counts.sentences,
+        normalised.sentences, observed.sentences, _models, _optimizers, _detectors, _axes, _batches, _squeezed, _single, _scaled, _means, _parts, counts.sentences,
         _mixed, _decided, _devices, _partners, _drawn_so_far, _unequal, _padding, _cut, _asked, _loads, _kept, scaling.sentences, _held_up,
     )  # fmt: skip
     return tuple(dict.fromkeys(sentence for look in found for sentence in look(trial)))
@@ -126,6 +127,16 @@ def _axes(trial: Trial) -> Iterator[str]:
         yield (
             f"{_first(nodes)} is taken to put together tensors of one shape, as is not seen: where a column "
             "(B, 1) meets a vector (B,), each rank compares its own samples alone."
+        )
+
+
+def _batches(trial: Trial) -> Iterator[str]:
+    """Tests of how many axes a batch has, of which that is not known: the first place."""
+    nodes = list(dict.fromkeys(e.node for e in trial.result.trace.of(batch_axes.TAKEN)))
+    if nodes:
+        yield (
+            f"Where {_first(nodes)} is asked, a batch is taken to have its axis of samples, as is not seen: with another one in front "
+            "all samples of a batch would be one, and each rank would have its own."
         )
 
 

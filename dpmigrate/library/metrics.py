@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dpmigrate.execution import placements
-from dpmigrate.execution.values import NONE, SETTING, Value, const, items, placement_of
+from dpmigrate.execution.values import NONE, SETTING, Data, Ref, Value, const, items, placement_of, value
 from dpmigrate.library import streams
 from dpmigrate.library.effects import coupled, elementwise, uniform
+from dpmigrate.library.pure import method
 from dpmigrate.library.reductions import along
-from dpmigrate.library.sites import Row, Site, prefixed
+from dpmigrate.library.sites import Row, Site, methods, prefixed
 
 _DOC = "https://scikit-learn.org/stable/api/sklearn.metrics.html"
+_PREPROCESSING = "https://scikit-learn.org/stable/api/sklearn.preprocessing.html"
 _METRICS = "https://lightning.ai/docs/torchmetrics/stable/pages/overview.html"
 
 
@@ -56,8 +58,38 @@ def fold(site: Site) -> Value:
     return site.m.listed([items([part, part])], site.node, site.frame, exact=False)
 
 
+def rescaled(site: Site) -> Value:
+    """``scaler.fit_transform(x)``: a table with a row for each sample, whatever it is given. Of what is
+    no scaler, or data that differ between ranks, what such a method gives of any object.
+    """
+    axes = _axes_given(site)
+    return value(Data("array", placements.UNIFORM, axes=axes)) if axes else method(site)
+
+
+def fitted(site: Site) -> Value:
+    """``scaler.fit(x)``: the scaler; of anything else what such a method gives of any object."""
+    made = site.object
+    return value(Ref(made.number)) if made is not None and _axes_given(site) else method(site)
+
+
+def _axes_given(site: Site) -> int:
+    """How many axes has what a transformer makes of data that are the same on all ranks; 0 where that
+    is not known.
+    """
+    same = all(site.m.depends(v).kind in placements.EQUAL for v in site.arguments.all())
+    return _AXES.get(site.object.name, 0) if site.object is not None and same else 0
+
+
+#: how many axes has what a transformer gives
+_AXES = {
+    **dict.fromkeys(("StandardScaler", "MinMaxScaler", "MaxAbsScaler", "RobustScaler", "Normalizer"), 2),
+    **dict.fromkeys(("QuantileTransformer", "PowerTransformer", "PCA", "SimpleImputer"), 2),
+    "LabelEncoder": 1,
+}
 ROWS = (
     Row("sklearn.model_selection.train_test_split", divided, source=_DOC),
+    Row(methods("any", "fit_transform transform inverse_transform"), rescaled, source=_PREPROCESSING),
+    Row(methods("any", "fit"), fitted, source=_PREPROCESSING),
     Row(
         prefixed(
             "sklearn.model_selection.",

@@ -120,3 +120,8 @@ def test_what_an_import_under_a_condition_does_is_done_by_some(tmp_path) -> None
 
     files = {"train.py": f"import torch\n{_HEAD}if rank:\n    import side\nprint(2)\n", "side.py": "print(1)\n"}
     assert parted(executed_files(files, tmp_path)) == [True, False]
+
+
+def test_a_comprehension_within_another_one_has_variables_of_its_own() -> None:
+    ex = executed(f"{_HEAD}import numpy as np\nwords = {{1: 'a'}}\nrows = np.array([[rank, 1], [1, rank]])\ntold = [[words[i] for i in row] for row in rows]\n")
+    assert not list(ex.trace.of("unbound", "maybe unbound"))

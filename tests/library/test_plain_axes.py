@@ -35,8 +35,8 @@ MADE = [
 ]  # fmt: skip
 
 
-def _axes(expression: str) -> int | None:
-    ex = executed(f"{_HEAD}found = {expression}\n")
+def _axes(expression: str, imported: str = "") -> int | None:
+    ex = executed(f"{_HEAD}{imported}found = {expression}\n")
     held = ex.heap.read((module_of(ex).number, "found")) or ()
     (found,) = [a for a in held if isinstance(a, Data)]
     return found.axes
@@ -47,6 +47,36 @@ def test_axes(expression: str) -> None:
     scope: dict[str, Any] = {}
     exec(f"import torch\n{_HEAD}found = {expression}\n", scope)
     assert _axes(expression) == scope["found"].ndim
+
+
+_TABLES = """
+from sklearn.decomposition import PCA
+from sklearn.model_selection import train_test_split
+from sklearn.preprocessing import LabelEncoder, MinMaxScaler, StandardScaler
+"""
+
+
+@pytest.mark.parametrize(
+    ("expression", "axes"),
+    [
+        ("StandardScaler().fit_transform(n)", 2),
+        ("MinMaxScaler().fit(n).transform(n)", 2),
+        ("torch.tensor(PCA(2).fit_transform(n))", 2),
+        ("LabelEncoder().fit_transform(['a', 'b'])", 1),
+        ("train_test_split(StandardScaler().fit_transform(n), n[:, 0])[0]", 2),
+        ("train_test_split(n, n[:, 0], random_state=3)[2]", 1),
+    ],
+)
+def test_axes_of_tables(expression: str, axes: int) -> None:
+    """As scikit-learn documents them: "array of shape (n_samples, n_features_new)"."""
+    assert _axes(expression, _TABLES) == axes
+
+
+def test_a_transformer_that_is_given_what_differs_tells_no_axes() -> None:
+    ex = executed(f"{_HEAD}{_TABLES}import time\nfound = StandardScaler().fit(n).transform(n * time.time())\nother = unseen.Scaler().fit(n).transform(n)\n")
+    for name in ("found", "other"):
+        held = ex.heap.read((module_of(ex).number, name)) or ()
+        assert not any(isinstance(a, Data) and a.axes is not None for a in held)
 
 
 @pytest.mark.parametrize("expression", ["f[i]", "f[[0, 1]]", "f[f > 0]", "f.view(dims)", "f.squeeze()", "f.flatten(1)", "n.dot(np.ones((2, 8, 3)))", "np.random.choice(4, dims)", "np.array(unseen.rows)", "torch.inner(f, f)", "torch.tensor(data)", "f.sum(dims)", "torch.FloatTensor(data)", "torch.Tensor((data - 1) / 2)"])
