@@ -90,7 +90,7 @@ class GeneratorParts(CacheParts):
         if self.under_way().count(parts.node) >= 2:
             deeper = self.miss("a generator runs within itself", node, frame)
             return self.repeat(lambda: consumer(deeper), node, None)
-        context = self.context(function, suspended.receiver, node, frame)
+        context = self.context(function, suspended.receiver, suspended.arguments, node, frame)
         given = suspended.arguments
         if suspended.receiver is not None:
             given = given.after(value(suspended.receiver))

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from dataclasses import dataclass
 
+from dpmigrate.execution import placements
 from dpmigrate.execution.activations import ActivationParts, Summary
 from dpmigrate.execution.arguments import Arguments
 from dpmigrate.execution.classes import FunctionParts
 from dpmigrate.execution.joins import join
 from dpmigrate.execution.machine import DEPTH, Frame
 from dpmigrate.execution.objects import Object
+from dpmigrate.execution.placements import Kind
 from dpmigrate.execution.trace import Call
 from dpmigrate.execution.values import (
     NOTHING,
     UNBOUND,
     Atom,
     Bound,
+    Data,
     Items,
     Method,
     Ref,
@@ -75,14 +79,19 @@ class SummaryParts(ActivationParts):
         #: contexts of functions for whoever calls them, all ranks or some; None: there is none
         self._shared: dict[tuple[int, Atom | None, str], int | None] = {}
 
-    def context(self, function: Object, receiver: Atom | None, node: ast.AST, frame: Frame) -> int:
-        """The number of the call chain that ends here; beyond a bound, one for a function."""
+    def context(
+        self, function: Object, receiver: Atom | None, arguments: Arguments, node: ast.AST, frame: Frame
+    ) -> int:  # fmt: skip
+        """The number of the call chain that ends here; beyond a bound, one for a function and how what
+        it is given lies: what it makes of a batch is kept apart from what it makes of one fixed sample.
+        """
         key: object = ("call", frame.context, id(node), function.number, receiver)
         assert function.node is not None
         seen = self._contexts.setdefault(function.node, set())
         merged = key not in seen and (len(seen) >= CONTEXTS or self.steps > COARSE)
         if merged:
-            key = ("call", function.number, receiver if len(seen) < 2 * CONTEXTS else None)
+            lying = frozenset(k for v in arguments.all() for k in self._kinds_in(v))
+            key = ("call", function.number, receiver if len(seen) < 2 * CONTEXTS else None, lying)
         seen.add(key)
         number = self.heap.number(key)
         if merged or frame.context in self.heap.merged:
@@ -114,7 +123,7 @@ class SummaryParts(ActivationParts):
         if depth and unit in self._given:
             arguments = _wider(self._given[unit], arguments)
         shared = self._shared.get((function.number, receiver, self.regime))
-        context = shared or self.context(function, receiver, node, frame)
+        context = shared or self.context(function, receiver, arguments, node, frame)
         if shared:
             self.trace.lead(shared, Call(frame.context, node, function.name))
         given = arguments if receiver is None else arguments.after(value(receiver))
@@ -130,6 +139,19 @@ class SummaryParts(ActivationParts):
                 held[:] = [summary, *held[: SUMMARIES - 1]]
         self.hand_back(function, bound=receiver is not None, node=node, frame=frame)
         return summary.result
+
+    def _kinds_in(self, v: Value) -> Iterator[Kind]:
+        """How data in a value lie that are not the same on all ranks, those of its lists and dictionaries too; who looks is not noted."""
+        for a in v:
+            if isinstance(a, Data):
+                if a.placement.kind not in placements.EQUAL:
+                    yield a.placement.kind
+            elif isinstance(a, Items):
+                for inner in a.items:
+                    yield from self._kinds_in(inner)
+            elif isinstance(a, Ref) and self.heap.objects[a.object].kind in ("list", "dict"):
+                held = (b for _, found in self.heap.peek(a.object) for b in found if isinstance(b, Data))
+                yield from self._kinds_in(tuple(held))
 
     def _general(self, unit: Unit, given: Arguments, node: ast.AST) -> None:
         """What inner calls of a function that calls itself are given, all of them together."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
 
 from dpmigrate.facts.names import last
 from dpmigrate.facts.nodes import walk
@@ -98,10 +99,20 @@ def _filled_in(text: str, hole: str) -> Iterator[str | None]:
 
 def _given(name: str, tree: ast.Module) -> ast.expr | None:
     """What the only assignment to a name in the file gives it; None for parameters and the like."""
-    given: list[ast.expr | None] = []
-    for n in walk(tree):
-        if isinstance(n, ast.Assign) and any(isinstance(t, ast.Name) and t.id == name for t in n.targets):
-            given.append(n.value)
-        elif isinstance(n, ast.arg | ast.For) and (n.arg if isinstance(n, ast.arg) else getattr(n.target, "id", "")) == name:
-            given.append(None)
+    given = _bound(tree).get(name, [])
     return given[0] if len(given) == 1 else None
+
+
+@lru_cache(maxsize=256)
+def _bound(tree: ast.Module) -> Mapping[str, list[ast.expr | None]]:
+    """What each name of a file is given; None where a parameter or a loop gives it something. A file is gone through once."""
+    found: dict[str, list[ast.expr | None]] = {}
+    for n in walk(tree):
+        if isinstance(n, ast.Assign):
+            for name in dict.fromkeys(t.id for t in n.targets if isinstance(t, ast.Name)):
+                found.setdefault(name, []).append(n.value)
+        elif isinstance(n, ast.arg):
+            found.setdefault(n.arg, []).append(None)
+        elif isinstance(n, ast.For) and isinstance(n.target, ast.Name):
+            found.setdefault(n.target.id, []).append(None)
+    return found

@@ -305,28 +305,29 @@ def training_side(program: Program, roles: Roles, loop: BatchLoop) -> Phases | N
     return Phases(loaders, {c: {} for c in calls}, source) if loaders < loop.loaders or source is not loop.source else None
 
 
-def take_out_untrained(program: Program, names: Names) -> bool:
+def take_out_untrained(program: Program, names: Names) -> list[ast.stmt]:
     """Leave out of the trees what would train and no call ever comes to: ``if optimizer is not None`` in a function that is called without one,
     methods ``backward`` of the program's own that nothing enters, since every ``loss.backward()`` has their name, and methods that put a model into
     DataParallel and that nothing asks for: they would be taken for another way in which the model is made.
 
-    Whether anything was left out, and with it the names are out of date. Where nothing else trains all of it stays.
+    Where each part begins that was left out; if there is one, the names are out of date. Where nothing else trains all of it stays.
     """
     backwards = [c for c in names.attributes("backward") if isinstance(names.function(c), FunctionNode)]
     asked = {b: tests for b in backwards if (tests := [a for a in names.ancestors(b, below=names.function(b)) if isinstance(a, ast.If)])}
     functions = {b: f for b in backwards if isinstance(f := names.function(b), FunctionNode) and f.name == "backward"}
     wrapping = [f for f in _wrapping_methods(names) if not any(names.is_inside(b, f) for b in backwards)]
     if not (asked or functions or wrapping) or before(program).trace.ended is not None:
-        return False
+        return []
     ran = {_place(s) for s in before(program).trace.ran}
     dead = {b: side for b, tests in asked.items() if (side := next((s for t in tests for s in (t.body, t.orelse) if _dead(t, s, ran, names, b)), None))}
     dead |= {b: f.body for b, f in functions.items() if not _runs(f, ran)}
     if len(dead) == len(names.attributes("backward")):
-        return False
+        return []
     taken_out = [*dead.values(), *(f.body for f in wrapping if not _runs(f, ran))]
+    first = [side[0] for side in taken_out]
     for side in taken_out:
         side[:] = [ast.copy_location(ast.Pass(), side[0])]
-    return bool(taken_out)
+    return first
 
 
 def _runs(function: FunctionNode, ran: Collection[Place]) -> bool:

@@ -66,6 +66,8 @@ class Script:
         self._look(names or Names(program.parts[-1].tree, program.imported, program.links))
         #: what would start a distributed mode of the program's own; the facts are about the program without it
         self.switches: tuple[ast.stmt, ...] = self._without_own_mode() if self.half_migrated else ()
+        #: where parts begin that would train, or wrap a model, and that no path comes to: they stay as they are
+        self.untrained: tuple[ast.stmt, ...] = ()
         #: why wraps need ``find_unused``, as the result without it has shown
         self.shown_unused: dict[Wrap, str] = {}
         #: calls of losses that are means over valid targets or weights, as the result has shown
@@ -106,7 +108,10 @@ class Script:
         names = seen()
         if take_out(names):
             names = seen()
-        return cls(program, settings, seen() if take_out_untrained(program, names) else names)
+        left_out = take_out_untrained(program, names)
+        script = cls(program, settings, seen() if left_out else names)
+        script.untrained = tuple(left_out)
+        return script
 
     def _without_own_mode(self) -> tuple[ast.stmt, ...]:
         """Look at the default path alone, if there is one that has DataParallel and nothing of the own mode in it; what would switch that on."""
@@ -204,7 +209,13 @@ class Script:
     @property
     def made_whole(self) -> list[ast.expr]:
         """What the result has of all ranks in losses, and in what else is made of it."""
-        return [*self.shown_bent, *self.counted_parts]
+        return [*self.shown_bent, *self.counted_parts, *self._over_weights]
+
+    @cached_property
+    def _over_weights(self) -> list[ast.expr]:
+        """The means over weights of training losses, each of which is that of all ranks in the result (DPM302)."""
+        parts = (part for call in self.roles.backwards for part in self.losses.weighted_in(call))
+        return list(dict.fromkeys(part.value for part in parts if part.labels or part.targets is not None or part.built))
 
     def of_all_samples(self, loss: ast.expr) -> bool:
         """Whether an execution says that all ranks have the same loss once what it takes of a rank's part is that of the global batch."""

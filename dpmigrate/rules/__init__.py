@@ -104,6 +104,11 @@ def notes(script: Script, drawn: str = "", drawn_in_full: str = "") -> tuple[str
         if drawn_in_full:
             equal = f"{drawn_in_full} draws other random numbers on each, so rank 0's results equal those of one process on average only"
         out.append(f"Evaluation: {_loops(whole, 'runs', 'run')} in full on every rank: {equal}.")
+    for stmt in script.untrained:
+        out.append(
+            f"{script.program.where(script.span(stmt))}: what would train from here on stays as it is, since this program never comes there with its "
+            "settings as they are written: with others, migrate it again."
+        )
     saved = [func.value for _, func in script.methods("state_dict")]
     if script.from_data_parallel and any(v.kind == "wrapped" for e in saved if not _taken_off(script, e, saved) for v in script.roles.model_vals(e)):
         out.append("Checkpoints: the keys have no module. any more. Old files can be loaded; the program as it was, under DataParallel, cannot load new ones.")

@@ -133,8 +133,11 @@ def _is_setting(script: Script, test: ast.expr) -> bool:
 
 
 def _goes_in_whole(script: Script, doubt: Doubt) -> bool:
-    """Whether all that an object keeps of a turn is that of all ranks where it is made, since training goes by it (DPM332)."""
+    """Whether all that an object keeps of a turn is that of all ranks where it is made: of a loss that is (DPM302), or since training goes by it (DPM332)."""
     call, made = doubt.where, {p.node for p in script.moving.parts}
+    given = [*call.args, *(k.value for k in call.keywords)] if isinstance(call, ast.Call) else []
+    if given and script.made_whole and all(script.executed.the_same(part, script.made_whole) for part in given):
+        return True
     if doubt.why is not Unclear.FOREIGN_METER or not isinstance(call, ast.Call) or not made.intersection(walk(call)):
         return False
     return all(map(script.moving.alike, (*call.args, *(k.value for k in call.keywords))))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, TypeVar
 
 import torch
@@ -163,11 +164,13 @@ def batch_rows(value: torch.Tensor, dim: int = 0, segments: int = 1, each: int =
     first = value.transpose(0, dim).contiguous() if dim else value.contiguous()
     with meeting("ddp.batch_rows"):
         counts = [n for (n,) in rows(len(first))]
-        sent = first.detach().to(wire(), _SENT_AS.get(first.dtype, first.dtype))
-        parts = [torch.empty((n, *first.shape[1:]), dtype=sent.dtype, device=sent.device) for n in counts]
+        # as bytes: neither gloo nor NCCL sends every type, int16 least of all
+        sent = first.detach().to(wire()).reshape(-1).view(torch.uint8)
+        row = math.prod(first.shape[1:]) * first.element_size()
+        parts = [torch.empty(n * row, dtype=torch.uint8, device=sent.device) for n in counts]
         # gloo gathers tensors of one size alone
         call(lambda: [dist.broadcast(part.copy_(sent) if i == mine else part, src=i, group=STATE.group) for i, part in enumerate(parts)])
-    ranks = [part.to(first.device, first.dtype) for part in parts]
+    ranks = [part.view(first.dtype).reshape(n, *first.shape[1:]).to(first.device) for n, part in zip(counts, parts, strict=True)]
     ranks[mine] = _whole(first, first.detach(), world) if first.requires_grad else first
     made = torch.cat(ranks)[_places(counts, segments, each).to(first.device)]
     return made.transpose(0, dim) if dim else made
@@ -217,7 +220,3 @@ class _Whole(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:
         return gradients[0] * ctx.times, None, None
-
-
-#: types that gloo does not send, each with one that holds all its values
-_SENT_AS = {torch.bool: torch.uint8, torch.float16: torch.float32, torch.bfloat16: torch.float32}

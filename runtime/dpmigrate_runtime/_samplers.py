@@ -158,7 +158,7 @@ class SharedDraw:
         """All items of the pass, drawn under the seed and the epoch."""
         return list(self)
 
-    def pieces(self) -> Iterator[list[Any]]:
+    def pieces(self, size: int = PIECE) -> Iterator[list[Any]]:
         """The same in pieces, of which the last is shorter (or empty): a sampler may go on for ever."""
         found = [getattr(part, "generator", None) for part in self._chain()]
         streams = OwnStreams(self.seed + self.epoch, [one for one in found if isinstance(one, torch.Generator)])
@@ -166,9 +166,9 @@ class SharedDraw:
             items = iter(self.inner)
         while True:
             with streams.inside():
-                piece = list(itertools.islice(items, PIECE))
+                piece = list(itertools.islice(items, size))
             yield piece
-            if len(piece) < PIECE:
+            if len(piece) < size:
                 return
 
     def _chain(self) -> Iterator[Any]:
@@ -261,7 +261,8 @@ class SplitSampler(ShardSampler):
 
     def __iter__(self) -> Iterator[Any]:
         self._begin()
-        for batch in self.shared:
+        # one by one, as a DataLoader asks for them: a batch sampler may prepare the data set for the batch that it gives next
+        for batch in itertools.chain.from_iterable(self.shared.pieces(1)):
             yield self._part(list(batch))
 
     def __len__(self) -> int:

@@ -25,7 +25,7 @@ def left(text: str) -> int:
     names = Names(source.tree)
     taken = take_out_untrained(program, names)
     found = len(Names(source.tree).attributes("backward"))
-    assert taken == (found < len(names.attributes("backward")))
+    assert bool(taken) == (found < len(names.attributes("backward")))
     return found
 
 
@@ -121,6 +121,6 @@ trainer = Trainer()
 {called}"""
     source = parse(f"import os, torch\n{_TRAINED}{text}".encode(), "train.py")
     assert isinstance(source, Source)
-    assert take_out_untrained(Program.of(source), Names(source.tree)) is not stays
+    assert bool(take_out_untrained(Program.of(source), Names(source.tree))) is not stays
     assert bool(list(Names(source.tree).calls("DataParallel"))) is stays
     assert list(Names(source.tree).attributes("backward"))

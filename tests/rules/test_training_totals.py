@@ -486,3 +486,20 @@ def test_where_a_part_stays_the_advice_says_what_to_write() -> None:
     (told,) = [f for f in hits("DPM602", defs="class Kept:\n    total = 0.0\n", before="kept = Kept()", step=_SUMMED + "kept.total += loss.item() * x.size(0)", end="print(kept.total)") if f.advice]
     assert told.advice is not None
     assert "loss.item() * ddp.world_size()" in told.advice
+
+
+_WEIGHTED = STEP.replace("(model(x), y)", "(model(x), y, ignore_index=3)")
+
+
+@pytest.mark.parametrize(
+    ("start", "add", "end"),
+    [
+        pytest.param("kept = {'loss': []}", "kept['loss'].append(loss.item())", "print(kept)", id="as it is"),
+        pytest.param("kept = {'loss': []}", "kept['loss'].append(loss.item() * 2)", "print(kept)", id="what is made of it"),
+    ],
+)
+def test_means_over_weights_are_those_of_all_ranks(start: str, add: str, end: str) -> None:
+    """DPM302 makes the loss that of all ranks, so that nothing is left to be put together."""
+    assert _WEIGHTED != STEP
+    assert found("DPM602", epoch_start=start, step=_WEIGHTED + add, epoch_end=end) == []
+    assert found("DPM602", epoch_start=start, step=STEP + add, epoch_end=end) != []

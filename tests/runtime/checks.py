@@ -408,7 +408,10 @@ def losses_of_pairs() -> None:
     both = torch.cat([order[mine::world].repeat_interleave(2)] * 2)
     assert ddp.batch_rows(both, segments=2, each=2).equal(torch.cat([twice, twice]))
     assert ddp.batch_rows(torch.tensor([mine > 0])).tolist() == [r > 0 for r in range(world)]
-    assert ddp.batch_rows(torch.tensor([0.5], dtype=torch.bfloat16)).dtype == torch.bfloat16
+    for dtype in (torch.int16, torch.float16, torch.bfloat16, torch.complex64, torch.float64):  # whatever a backend sends
+        found = ddp.batch_rows(torch.full((1, 2), mine + 1, dtype=dtype))
+        assert found.equal(torch.arange(1, world + 1).to(dtype)[:, None].expand(world, 2)), dtype
+    assert ddp.batch_rows(torch.ones(0, 2, dtype=torch.int16)).shape == (0, 2)
     if world > 1:
         raises(ValueError, "3 rows along dim 0 are no 2 segments", lambda: ddp.batch_rows(torch.ones(3), segments=2))
     with torch.no_grad():

@@ -435,3 +435,37 @@ def next_epochs() -> None:
     rows: Any = torch.arange(64)  # a tensor is a data set of its rows
     of_rows = [str(everyone(batches(ddp.next_epoch(ddp.distribute(DataLoader(rows, batch_size=4, shuffle=True)))))) for _ in range(3)]
     assert len(set(of_rows)) == 3
+
+
+class Prepared(Dataset[int]):
+    """A data set that gives what its batch sampler has prepared last."""
+
+    prepared = -1
+
+    def __len__(self) -> int:
+        return 12
+
+    def __getitem__(self, i: int) -> int:
+        return self.prepared
+
+
+class Preparing:
+    """A batch sampler that prepares the data set for each batch."""
+
+    def __init__(self, dataset: Prepared) -> None:
+        self.dataset = dataset
+
+    def __len__(self) -> int:
+        return 5
+
+    def __iter__(self) -> Iterator[list[int]]:
+        for n in range(5):
+            self.dataset.prepared = n
+            yield list(range(12))
+
+
+@check
+def a_batch_sampler_is_asked_for_one_batch_after_the_other() -> None:
+    dataset = Prepared()
+    loader = ddp.distribute(DataLoader(dataset, batch_sampler=Preparing(dataset)))  # type: ignore[arg-type]
+    assert [set(batch) for batch in batches(loader)] == [{n} for n in range(5)]
