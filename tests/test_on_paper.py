@@ -1210,3 +1210,18 @@ def test_a_loss_of_the_nodes_of_graphs_is_weighted_by_their_number(tmp_path: Pat
     (outcome,) = engine.apply([path], Settings(), engine.Writing(write=False))
     assert outcome.status is Status.CHANGED, outcome
     assert f"ddp.weighted_mean(criterion({given}), {weight})" in str(outcome.files[-1].after)
+
+
+def test_a_part_that_the_settings_leave_out_is_told(tmp_path: Path) -> None:
+    """It would be wrong with other settings, which are written in the program."""
+    path = tmp_path / "train.py"
+    loss = "nn.functional.cross_entropy(model(x), y[:, 0].long(), ignore_index={})"
+    text = SCRIPT.format(imported="mixed = True", model="nn.Linear(4, 2)", loss=loss.format(3))
+    (line,) = [one for one in text.splitlines() if one.strip().startswith("loss =")]
+    indent = line[: len(line) - len(line.lstrip())]
+    other = f"{indent}if not mixed:\n{indent}    {loss.format(2)}.backward()\n"
+    for written, told in ((text, False), (text.replace(line, other + line), True)):
+        path.write_text(written)
+        (found,) = engine.apply([path], Settings(), engine.Writing(write=False))
+        assert found.status is Status.CHANGED, found
+        assert any(n.startswith("line 15: this part") for n in found.notes) is told

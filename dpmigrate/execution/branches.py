@@ -123,8 +123,8 @@ class BranchParts(GeneratorParts):
         alive = self._sides(node, frame, chain, parted, batches, left_out)
         if alive or chain is not None:
             self.heap.adopt()
-            for test in left_out:
-                self.event(batch_axes.TAKEN, test, frame)
+            for asked in left_out:
+                self.event(batch_axes.TAKEN, asked, frame)
             return alive
         self.heap.rollback()
         self._both_sides = True

@@ -25,8 +25,8 @@ from dpmigrate.library.sites import PADDING
 def sentences(trial: Trial) -> tuple[str, ...]:
     """A sentence for each assumption that the user should know of."""
     found = (
-        normalised.sentences, observed.sentences, _models, _optimizers, _detectors, _axes, _batches, _squeezed, _single, _scaled, _means, _parts, counts.sentences,
-        _mixed, _decided, _devices, _partners, _drawn_so_far, _unequal, _padding, _cut, _asked, _loads, _kept, scaling.sentences, _held_up,
+        normalised.sentences, observed.sentences, _models, _optimizers, _detectors, _axes, _batches, _squeezed, _single, _scaled, _means, _parts,
+        counts.sentences, _mixed, _decided, _devices, _partners, _drawn_so_far, _unequal, _padding, _cut, _asked, _loads, _kept, scaling.sentences, _held_up,
     )  # fmt: skip
     return tuple(dict.fromkeys(sentence for look in found for sentence in look(trial)))
 

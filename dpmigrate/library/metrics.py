@@ -58,7 +58,7 @@ def fold(site: Site) -> Value:
     return site.m.listed([items([part, part])], site.node, site.frame, exact=False)
 
 
-def rescaled(site: Site) -> Value:
+def rescaled(site: Site) -> Value | None:
     """``scaler.fit_transform(x)``: a table with a row for each sample, whatever it is given. Of what is
     no scaler, or data that differ between ranks, what such a method gives of any object.
     """
@@ -66,7 +66,7 @@ def rescaled(site: Site) -> Value:
     return value(Data("array", placements.UNIFORM, axes=axes)) if axes else method(site)
 
 
-def fitted(site: Site) -> Value:
+def fitted(site: Site) -> Value | None:
     """``scaler.fit(x)``: the scaler; of anything else what such a method gives of any object."""
     made = site.object
     return value(Ref(made.number)) if made is not None and _axes_given(site) else method(site)

@@ -106,8 +106,8 @@ def notes(script: Script, drawn: str = "", drawn_in_full: str = "") -> tuple[str
         out.append(f"Evaluation: {_loops(whole, 'runs', 'run')} in full on every rank: {equal}.")
     for stmt in script.untrained:
         out.append(
-            f"{script.program.where(script.span(stmt))}: what would train from here on stays as it is, since this program never comes there with its "
-            "settings as they are written: with others, migrate it again."
+            f"{script.program.where(script.span(stmt))}: this part, which would train or wrap a model, stays as it is: with its settings as they are written "
+            "the program never comes there. With others, migrate it again."
         )
     saved = [func.value for _, func in script.methods("state_dict")]
     if script.from_data_parallel and any(v.kind == "wrapped" for e in saved if not _taken_off(script, e, saved) for v in script.roles.model_vals(e)):

@@ -3,8 +3,8 @@
 ## What it finds
 The batch size of a training loader, under whatever name, where it counts the samples of a training step: in shapes (`view`, `torch.zeros`,
 `Tensor(batch_size, 3)`), draws (`noise.sample((batch_size,))`), slices (`scores[:batch_size]`), `torch.split`, comparisons (`x.size(0) != batch_size`), also
-above the loops, where what is made is used in the training step, and in a function or a layer that is given it: there it is divided once. A tensor that meets no batch, as noise for pictures,
-stays as it is.
+above the loops, where what is made is used in the training step, and in a function or a layer that is given it: there it is divided once. A tensor that
+meets no batch, as noise for pictures, stays as it is.
 
 ## Why it matters
 The setting stays the global batch size; a rank's batch is a part of it. A shape made from the setting does not fit the rank's tensors, a target of one column

@@ -467,5 +467,5 @@ class Preparing:
 @check
 def a_batch_sampler_is_asked_for_one_batch_after_the_other() -> None:
     dataset = Prepared()
-    loader = ddp.distribute(DataLoader(dataset, batch_sampler=Preparing(dataset)))  # type: ignore[arg-type]
+    loader = ddp.distribute(DataLoader(dataset, batch_sampler=Preparing(dataset)))
     assert [set(batch) for batch in batches(loader)] == [{n} for n in range(5)]
