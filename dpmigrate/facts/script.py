@@ -215,7 +215,7 @@ class Script:
     def _over_weights(self) -> list[ast.expr]:
         """The means over weights of training losses, each of which is that of all ranks in the result (DPM302)."""
         parts = (part for call in self.roles.backwards for part in self.losses.weighted_in(call))
-        return list(dict.fromkeys(part.value for part in parts if part.labels or part.targets is not None or part.built))
+        return list(dict.fromkeys(part.value for part in parts if not part.built and (part.labels or part.targets is not None)))
 
     def of_all_samples(self, loss: ast.expr) -> bool:
         """Whether an execution says that all ranks have the same loss once what it takes of a rank's part is that of the global batch."""
