@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from dpmigrate.execution import divergence
@@ -115,8 +115,17 @@ class ActivationParts(InPlaceParts):
         self._spent(parts.node, begun, outside)
         return Summary(reads, writes, result, made, tuple(raised))
 
-    def carry_out(self, summary: Summary) -> None:
-        """What a summary holds is done once more."""
+    def done_again(self, known: Iterable[Summary]) -> Summary | None:
+        """The first of some summaries that holds here, carried out."""
+        for summary in known:
+            if self.ending and any(one.kind == self.ending[-1] for one in summary.raised):
+                continue  # what is written on the way to the end is in no summary
+            if self.heap.unchanged(summary.reads):
+                self._carry_out(summary)
+                return summary
+        return None
+
+    def _carry_out(self, summary: Summary) -> None:
         self.heap.note(summary.reads)
         self.heap.work += 2 * len(summary.writes)
         for at, new in summary.writes.items():

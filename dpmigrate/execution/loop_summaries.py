@@ -59,13 +59,7 @@ class LoopSummaryParts(LoopParts):
 
     def _did(self, key: object) -> bool:
         """Whether there is a summary that holds here, which is carried out then."""
-        for summary in self._loop_summaries.get(key, ()):
-            if self.ending and any(one.kind == self.ending[-1] for one in summary.raised):
-                continue  # what is written on the way to the end is in no summary
-            if self.heap.unchanged(summary.reads):
-                self.carry_out(summary)
-                return True
-        return False
+        return self.done_again(self._loop_summaries.get(key, ())) is not None
 
     def _summary_of(self, run: Callable[[], bool]) -> tuple[bool, Summary]:
         heap = self.heap

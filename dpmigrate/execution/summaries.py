@@ -130,7 +130,7 @@ class SummaryParts(ActivationParts):
         self.heap.work += _CALL
         key = (function.number, context, given.key(), self.regime)
         self.forget_written(function)
-        summary = self._known(key)
+        summary = self.done_again(self._summaries.get(key, ()))
         if summary is None:
             summary = self._summarised(function, receiver, given, node, context)
             held = self._summaries.setdefault(key, [])
@@ -185,16 +185,6 @@ class SummaryParts(ActivationParts):
             self._shared[key] = None
         else:
             self._shared.setdefault(key, context)
-
-    def _known(self, key: object) -> Summary | None:
-        """A summary that holds here, carried out."""
-        for summary in self._summaries.get(key, ()):
-            if self.ending and any(one.kind == self.ending[-1] for one in summary.raised):
-                continue  # what is written on the way to the end is in no summary
-            if self.heap.unchanged(summary.reads):
-                self.carry_out(summary)
-                return summary
-        return None
 
     @property
     def under_assumption(self) -> bool:
